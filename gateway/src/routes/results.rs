@@ -73,6 +73,10 @@ struct ReporterQuery {
     /// Parameters of all tests of the report, such as the operating system.
     #[param(example = "OS=linux")]
     variant: Option<String>,
+    /// Whether the sound tests of a file that is broken or ends early are kept; false by default. The
+    /// execution then has an entry for the rest, which is `Aborted`.
+    #[param(example = true)]
+    partial: Option<bool>,
 }
 
 /// Adds the report of a test tool to an open execution, all or nothing.
@@ -97,10 +101,10 @@ async fn add(
     State(mut results): State<Results>,
     caller: Caller,
     Path((project_id, execution_id)): Path<(String, String)>,
-    Query(ReporterQuery { reporter, variant }): Query<ReporterQuery>,
+    Query(ReporterQuery { reporter, variant, partial }): Query<ReporterQuery>,
     ReportUpload(upload): ReportUpload,
 ) -> Result<Json<ReportedResults>, Problem> {
-    let target = Some(AddReportTarget { project_id, execution_id, reporter, variant });
+    let target = Some(AddReportTarget { project_id, execution_id, reporter, variant, partial });
     let first = AddReportRequest { target, ..Default::default() };
     let next =
         |Chunk { bytes, file, last }| AddReportRequest { target: None, chunk: bytes, file, last };
@@ -136,6 +140,10 @@ struct TestRunQuery {
     /// A link to the run of the CI system.
     #[param(example = "https://ci.example.com/runs/1205")]
     ci_url: Option<String>,
+    /// Whether the sound tests of a file that is broken or ends early are kept; false by default. The
+    /// execution then has an entry for the rest, which is `Aborted`.
+    #[param(example = true)]
+    partial: Option<bool>,
 }
 
 /// Creates a completed execution from the report of a test run.
@@ -179,6 +187,7 @@ async fn upload(
         commit: run.commit,
         build: run.build,
         ci_url: run.ci_url,
+        partial: run.partial,
         idempotency_key,
     };
     let first = UploadResultsRequest { target: Some(target), ..Default::default() };

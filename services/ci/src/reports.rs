@@ -110,7 +110,7 @@ fn attachments(report: &File) -> anyhow::Result<Vec<Part>> {
     let mut paths = BTreeSet::new();
     let file = BufReader::new(Opened::open(&report.path)?);
     // Assay gives the reason why it does not accept a report.
-    let _ = assay_formats::read(file, |test| {
+    let _ = assay_formats::read(file, |test: assay_formats::Test| {
         let attachments = test.attempts.into_iter().flat_map(|attempt| attempt.attachments);
         paths.extend(attachments.filter_map(|attachment| match attachment.content {
             Content::Path(path) if !path.is_empty() => Some(path),

@@ -3,7 +3,7 @@
 use std::{fs::File, io::BufReader, io::ErrorKind, path::Path, process::ExitStatus};
 
 use anyhow::{Context, Result, bail};
-use assay_formats::Test;
+use assay_formats::{Collected, Test};
 use assay_proto::{
     TestResult,
     execution::{InstanceResultInput, StepResultInput},
@@ -15,7 +15,7 @@ pub(crate) const JUNIT_FILE: &str = "junit.xml";
 /// Maximum size of a result file, in bytes.
 const MAX_RESULT_FILE: u64 = 8 << 20;
 
-/// Maximum number of tests that are read from a JUnit file.
+/// Maximum number of tests of a JUnit file whose steps are reported.
 const MAX_TESTS: usize = 1000;
 
 /// A finished command.
@@ -68,20 +68,15 @@ fn junit_file(file: &Path) -> Result<Option<Vec<Test>>> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error).context("cannot read the JUnit file"),
     };
-    let mut tests = Vec::new();
-    assay_formats::read(BufReader::new(file), |test| {
-        if tests.len() < MAX_TESTS {
-            tests.push(test);
-        }
-        Ok(())
-    })
-    .context("cannot read the JUnit file")?;
-    Ok(Some(tests))
+    let mut tests = Collected::default();
+    assay_formats::read(BufReader::new(file), &mut tests).context("cannot read the JUnit file")?;
+    Ok(Some(tests.into_tests()))
 }
 
 /// Combines tests into an instance with the worst result and all steps.
 fn from_tests(tests: &[Test], finished: &Finished) -> InstanceResultInput {
-    let mut steps: Vec<StepResultInput> = tests.iter().flat_map(Test::steps).collect();
+    let mut steps: Vec<StepResultInput> =
+        tests.iter().take(MAX_TESTS).flat_map(Test::steps).collect();
     let worst = tests.iter().map(Test::result).max_by_key(|result| severity(*result));
     let result = match worst {
         // A command that fails after its tests passed is an error.

@@ -19,6 +19,8 @@ create table execution (
     idempotency_key text,
     idempotent_request bytea,
     tags text not null,
+    -- Notes on its reports for their readers.
+    notes text[] not null default '{}',
     -- The origin of the tested software, and the run of the CI system.
     branch text,
     commit text,

@@ -9,6 +9,7 @@ mod folder;
 pub(crate) mod json;
 pub(crate) mod link;
 pub(crate) mod resolve;
+mod results;
 pub(crate) mod rules;
 mod upload;
 
@@ -35,7 +36,7 @@ use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status, Streaming};
 
 use self::{
-    file::Report,
+    file::{Options, Report},
     json::Source,
     rules::{Reported, check_name},
 };
@@ -104,7 +105,7 @@ impl result_service_server::ResultService for ResultService {
         let source = Source::Execution { lines: target.lines };
         let parse = move |body: Body, _: &mut Memory| json::read(body.into_file(), source);
         let (results, memory) = self.limits.intake.read(customer, pieces, parse).await?;
-        let added = Added { results, digest: None, attachments: Vec::new() };
+        let added = Added { results, ..Added::default() };
         Ok(Response::new(self.add(&caller, project, execution, added, memory).await?))
     }
 
@@ -117,6 +118,7 @@ impl result_service_server::ResultService for ResultService {
         let project = ProjectId::from_path(&target.project_id)?;
         let execution = ExecutionId::from_path(&target.execution_id)?;
         let (reporter, variant) = (target.reporter, target.variant.unwrap_or_default());
+        let is_partial = target.partial.unwrap_or_default();
         let mut check = Check::default();
         if let Some(reporter) = &reporter {
             check_reporter("reporter", reporter, &mut check);
@@ -127,15 +129,16 @@ impl result_service_server::ResultService for ResultService {
         require_open(&self.limits.read(caller.customer, found).await?)?;
 
         let parse = move |body, memory: &mut Memory| {
-            file::read(body, reporter.as_deref(), &variant, memory)
+            let options = Options { reporter: reporter.as_deref(), variant: &variant, is_partial };
+            file::read(body, options, memory)
         };
         let (report, memory) = self.limits.intake.read(caller.customer, pieces, parse).await?;
-        let Report { results, digest, attachments } = report;
+        let Report { results, digest, attachments, notes } = report;
         let known = store::has_upload(&self.db, caller.customer, execution, &digest);
         if self.limits.read(caller.customer, known).await? {
             return Ok(Response::new(repeated(results.len())));
         }
-        let added = Added { results, digest: Some(digest), attachments };
+        let added = Added { results, digest: Some(digest), attachments, notes };
         Ok(Response::new(self.add(&caller, project, execution, added, memory).await?))
     }
 
@@ -162,9 +165,11 @@ impl result_service_server::ResultService for ResultService {
         check.done()?;
 
         let Self { db, catalog, limits, artifacts, pages } = self;
-        let parse = |body, memory: &mut Memory| file::read(body, Some(""), "", memory);
+        let is_partial = target.partial.unwrap_or_default();
+        let options = Options { reporter: Some(""), variant: "", is_partial };
+        let parse = move |body, memory: &mut Memory| file::read(body, options, memory);
         let read = limits.intake.read(caller.customer, pieces, parse).await?;
-        let (Report { results, digest, attachments }, mut memory) = read;
+        let (Report { results, digest, attachments, notes }, mut memory) = read;
         let idempotent =
             key.map(|key| IdempotentRequest { key, request: [request, digest].concat() });
         let store = async {
@@ -185,6 +190,7 @@ impl result_service_server::ResultService for ResultService {
             let (target, idempotent) = ((id, project, set), idempotent.as_ref());
             upload::store(&mut tx, &caller, target, origin, snapshot, results, idempotent).await?;
             staged::insert(&mut tx, caller.customer, id, &staged).await?;
+            store::add_notes(&mut tx, caller.customer, id, &notes).await?;
             tx.commit().await.map_err(Fault::from)?;
             drop((writer, memory));
             Ok::<_, Status>(id)
@@ -201,6 +207,8 @@ pub(crate) struct Added {
     pub(crate) digest: Option<Vec<u8>>,
     /// Its attachments.
     pub(crate) attachments: Vec<NewFile>,
+    /// Notes on it.
+    pub(crate) notes: Vec<String>,
 }
 
 impl ResultService {
@@ -257,7 +265,7 @@ pub(crate) async fn report(
     customer: CustomerId,
     project: ProjectId,
     execution: ExecutionId,
-    Added { mut results, digest, .. }: Added,
+    Added { mut results, digest, notes, .. }: Added,
     (adopted, staged): (Option<Snapshot>, Vec<Staged>),
 ) -> Result<ReportedResults, Fault> {
     let sent = results.len();
@@ -280,12 +288,13 @@ pub(crate) async fn report(
     };
     let continues = digest.is_some();
     let accepted = add_results(tx, customer, &mut state, &mut reports, results, continues).await?;
-    Ok(ReportedResults { accepted: count(accepted), duplicates: count(sent - accepted) })
+    store::add_notes(tx, customer, execution, &notes).await?;
+    Ok(ReportedResults { accepted: count(accepted), duplicates: count(sent - accepted), notes })
 }
 
 /// The answer to results that were all reported before.
 fn repeated(sent: usize) -> ReportedResults {
-    ReportedResults { accepted: 0, duplicates: count(sent) }
+    ReportedResults { duplicates: count(sent), ..ReportedResults::default() }
 }
 
 fn count(number: usize) -> i32 {

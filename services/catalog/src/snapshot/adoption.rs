@@ -36,7 +36,8 @@ pub(super) async fn adopt(
 ) -> Result<(Vec<ExecutableCase>, Aliases), Fault> {
     identifiers::lock_numbers(tx, customer, project).await?;
     let mut known = lock(tx, customer, project, reported).await?;
-    let aliases = resolve_aliases(tx, customer, project, reported, &mut known).await?;
+    let mut aliases = resolve_aliases(tx, customer, project, reported, &mut known).await?;
+    aliases.extend(continue_former(tx, customer, project, reported, &mut known).await?);
     let is_new = |case: &&ReportedTestCase| !known.contains_key(&case.identifier);
     let new: Vec<_> = reported.iter().filter(is_new).map(new_test_case).collect();
     let ready = Some(PlanStatus::ReadyForExecution);
@@ -100,8 +101,40 @@ async fn resolve_aliases(
     Ok(aliases)
 }
 
-/// Locks the active test cases with these identifiers, in the order of their ids, so that transactions
-/// do not deadlock. The statement is not prepared, for the reason given at that of imports.
+/// Adds the test cases that have the identifier of an unknown one by an earlier version of the rule, and
+/// makes its new identifier an alias, so that their histories continue. Several tests that shared an
+/// identifier become test cases of their own.
+async fn continue_former(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    reported: &[ReportedTestCase],
+    known: &mut HashMap<String, TestCaseId>,
+) -> Result<Aliases, Fault> {
+    let mut successors = HashMap::<&str, Vec<&str>>::new();
+    for case in reported {
+        if let Some(former) = &case.former_identifier {
+            successors.entry(former).or_default().push(&case.identifier);
+        }
+    }
+    successors.retain(|_, cases| cases.len() == 1 && !known.contains_key(cases[0]));
+    if successors.is_empty() {
+        return Ok(Aliases::new());
+    }
+    let formers: Vec<&str> = successors.keys().copied().collect();
+    let taken: HashSet<TestCaseId> = known.values().copied().collect();
+    let found = lock_identifiers(tx, customer, project, &formers).await?;
+    let renamed: Aliases = found
+        .into_iter()
+        .filter(|(_, id)| !taken.contains(id))
+        .filter_map(|(former, id)| Some((id, successors.get(former.as_str())?[0].to_owned())))
+        .collect();
+    aliases::add(tx, customer, project, &renamed).await?;
+    known.extend(renamed.iter().map(|(id, identifier)| (identifier.clone(), *id)));
+    Ok(renamed)
+}
+
+/// Locks the active test cases of reported ones.
 async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -109,6 +142,17 @@ async fn lock(
     reported: &[ReportedTestCase],
 ) -> Result<HashMap<String, TestCaseId>, Fault> {
     let identifiers: Vec<_> = reported.iter().map(|case| case.identifier.as_str()).collect();
+    lock_identifiers(tx, customer, project, &identifiers).await
+}
+
+/// Locks the active test cases with these identifiers, in the order of their ids, so that transactions
+/// do not deadlock. The statement is not prepared, for the reason given at that of imports.
+async fn lock_identifiers(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    identifiers: &[&str],
+) -> Result<HashMap<String, TestCaseId>, Fault> {
     let live = sqlx::query_as::<_, (String, TestCaseId)>(
         "select identifier, id from test_case
          where customer_id = $1 and project_id = $2 and identifier = any($3) and live

@@ -1,8 +1,8 @@
 //! Other identifiers of test cases. When a test was renamed, its results still belong to its case.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use assay_events::publish;
+use assay_events::{publish, publish_all};
 use assay_proto::{
     CustomerId, Fault, OnConstraint, ProjectId, TestCaseId,
     catalog::{TestCase, TestCaseAliasesInput},
@@ -86,6 +86,34 @@ pub(super) async fn replace(
     .await
     .on_constraint("test_case_alias_pkey", Fault::AlreadyExists("test case with this alias"))?;
     publish(tx, &EventSource::TestCase(project, id).event(Action::Changed, customer)?).await
+}
+
+/// Adds an alias to each of these locked test cases. Those of deleted ones are free.
+pub(crate) async fn add(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    aliases: &HashMap<TestCaseId, String>,
+) -> Result<(), Fault> {
+    let (cases, identifiers): (Vec<TestCaseId>, Vec<&str>) =
+        aliases.iter().map(|(case, alias)| (*case, alias.as_str())).unzip();
+    sqlx::query(
+        "insert into test_case_alias (customer_id, project_id, identifier, test_case_id)
+         select $1, $2, identifier, test_case_id
+         from unnest($3::text[], $4::uuid[]) as alias (identifier, test_case_id)
+         order by identifier
+         on conflict on constraint test_case_alias_pkey
+             do update set test_case_id = excluded.test_case_id",
+    )
+    .bind(customer)
+    .bind(project)
+    .bind(&identifiers)
+    .bind(&cases)
+    .execute(&mut **tx)
+    .await?;
+    let changed: Vec<_> = cases.iter().map(|case| EventSource::TestCase(project, *case)).collect();
+    let events = EventSource::events(&changed, Action::Changed, customer, project);
+    publish_all(tx, events).await
 }
 
 /// Fails if there are active test cases with these identifiers: results belong to them.

@@ -11,8 +11,11 @@ use crate::{
 };
 
 fn reported(identifiers: impl IntoIterator<Item = String>) -> Vec<ReportedTestCase> {
-    let named =
-        |identifier: String| ReportedTestCase { name: format!("Test {identifier}"), identifier };
+    let named = |identifier: String| ReportedTestCase {
+        name: format!("Test {identifier}"),
+        identifier,
+        former_identifier: None,
+    };
     identifiers.into_iter().map(named).collect()
 }
 
@@ -171,6 +174,29 @@ async fn a_report_of_3_400_new_tests_is_adopted_within_5_seconds() {
     assert_eq!(snapshot.test_cases.len(), 3400);
     // The goal is half a second; the limit allows for slow machines.
     assert!(elapsed.as_secs() < 5, "elapsed: {elapsed:?}");
+}
+
+#[tokio::test]
+async fn a_test_with_another_identifier_by_the_current_rule_keeps_its_case() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let [adds, pays] = [user.case(&project, "adds").await, user.case(&project, "pays").await];
+    let set = user.set(&project, &[]).await;
+    let case = |identifier: &str, former: &str| ReportedTestCase {
+        identifier: identifier.to_owned(),
+        name: identifier.to_owned(),
+        former_identifier: Some(former.to_owned()),
+    };
+    let cases =
+        vec![case("Cart.adds", "adds"), case("Cart.pays", "pays"), case("Till.pays", "pays")];
+    for _ in 0..2 {
+        let snapshot = adopt(&user, &set, cases.clone()).await.unwrap();
+        let ids: Vec<&str> = snapshot.test_cases.iter().map(|case| case.id.as_str()).collect();
+        assert_eq!(identifiers(&snapshot), ["Cart.adds", "Cart.pays", "Till.pays"]);
+        assert_eq!(ids[0], adds.id);
+        assert!(!ids.contains(&pays.id.as_str()), "two tests that shared a case get their own");
+    }
 }
 
 #[tokio::test]

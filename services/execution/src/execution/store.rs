@@ -128,6 +128,26 @@ pub(crate) async fn update(
     Ok(())
 }
 
+/// Maximum number of notes on the reports of an execution.
+const MOST_NOTES: i32 = 20;
+
+/// Adds notes on the reports of a locked or new execution, as far as there is room.
+pub(crate) async fn add_notes(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+    notes: &[String],
+) -> Result<(), Fault> {
+    if notes.is_empty() {
+        return Ok(());
+    }
+    let add = sqlx::query(
+        "update execution set notes = (notes || $3)[:$4] where customer_id = $1 and id = $2",
+    );
+    add.bind(customer).bind(id).bind(notes).bind(MOST_NOTES).execute(&mut **tx).await?;
+    Ok(())
+}
+
 /// Stores the state of a locked execution.
 pub(crate) async fn save(
     tx: &mut PgTransaction<'_>,

@@ -20,6 +20,7 @@ struct Row {
     project_id: Uuid,
     baseline: Vec<Uuid>,
     revision: i64,
+    notes: Vec<String>,
 }
 
 /// Selects the numbers of test cases of an execution by their changes, and that of the new failures
@@ -50,7 +51,7 @@ pub(crate) async fn of(
     let (columns, statistic) = (ExecutionEntry::COLUMNS, ExecutionStatistic::COLUMNS);
     let changes = changes_of("$2");
     let row: Option<Row> = sqlx::query_as(AssertSqlSafe(format!(
-        "select {columns}, {statistic}, project_id, baseline, revision, changes.*
+        "select {columns}, {statistic}, project_id, baseline, revision, notes, changes.*
          from live_execution
          cross join lateral ({changes}) as changes
          where customer_id = $1 and id = $2 and ($3::uuid is null or project_id = $3)"
@@ -60,7 +61,7 @@ pub(crate) async fn of(
     .bind(project)
     .fetch_optional(db)
     .await?;
-    let Row { entry, statistic, changes, project_id, baseline, revision } =
+    let Row { entry, statistic, changes, project_id, baseline, revision, notes } =
         row.ok_or(Fault::NotFound("execution"))?;
     Ok(ExecutionSummary {
         execution: Some(ExecutionEntry { statistic: Some(statistic), ..entry }),
@@ -69,5 +70,6 @@ pub(crate) async fn of(
         compared_with: baseline.first().map(Uuid::to_string),
         url: pages.execution(&id.to_string()),
         data_version: revision.to_string(),
+        notes,
     })
 }

@@ -24,7 +24,8 @@ pub(crate) fn named(results: &[Reported]) -> Vec<ReportedTestCase> {
     let case = |result: &Reported| match &result.case {
         Some(Case::Identifier(identifier)) if seen.insert(identifier.clone()) => {
             let name = result.name.as_ref().unwrap_or(identifier).clone();
-            Some(ReportedTestCase { identifier: identifier.clone(), name })
+            let (identifier, former_identifier) = (identifier.clone(), result.former.clone());
+            Some(ReportedTestCase { identifier, name, former_identifier })
         }
         _ => None,
     };

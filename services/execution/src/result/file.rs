@@ -1,12 +1,10 @@
 //! Reads the reports of test tools.
 
-use std::collections::HashMap;
-
 use assay_formats::{
-    Test,
+    Attempt, Nature, Problem, Test,
     allure::{self, ARCHIVE, Archive, Files},
 };
-use assay_proto::Fault;
+use assay_proto::{Fault, TestResult};
 use assay_runtime::body::{Body, File, Memory};
 use aws_lc_rs::digest;
 
@@ -14,17 +12,10 @@ use super::{
     attachments::Attachments,
     chunks::Chunks,
     folder::Folder,
-    rules::{Case, Reported, shifted},
+    results::{Growing, MOST_TESTS, Results},
+    rules::Reported,
 };
-use crate::{
-    artifact::staged::NewFile,
-    failure,
-    instance::steps::{StoredStep, Writer},
-    progress::instance::{Attempt, Detail, Outcome, Slot},
-};
-
-/// Maximum number of tests in an upload.
-const MOST_TESTS: usize = 100_000;
+use crate::artifact::staged::NewFile;
 
 /// The contents of one or several files.
 pub(crate) struct Report {
@@ -34,20 +25,28 @@ pub(crate) struct Report {
     pub(crate) digest: Vec<u8>,
     /// The attachments that results refer to by name.
     pub(crate) attachments: Vec<NewFile>,
+    /// Notes on the report for the readers of its execution.
+    pub(crate) notes: Vec<String>,
 }
 
-/// Reads one or several files. All instances belong to the reporter, and have the parameters of
-/// `variant` in front of their own. Without a name, the reporter has one that follows from the
-/// files, so that they have instances of their own.
+/// How to read files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options<'o> {
+    /// The reporter of all instances. Without one, it follows from the files, so that they have
+    /// instances of their own.
+    pub(crate) reporter: Option<&'o str>,
+    /// Parameters of all instances, in front of their own.
+    pub(crate) variant: &'o str,
+    /// Whether the sound tests of a file that is broken are kept.
+    pub(crate) is_partial: bool,
+}
+
+/// Reads one or several files.
 ///
 /// A form with Allure results is read as their folder. In other forms, each file is a report, or an
 /// attachment of one that refers to it by its name.
-pub(crate) fn read(
-    body: Body,
-    reporter: Option<&str>,
-    variant: &str,
-    memory: &mut Memory,
-) -> Result<Report, Fault> {
+pub(crate) fn read(body: Body, options: Options<'_>, memory: &mut Memory) -> Result<Report, Fault> {
+    let Options { reporter, variant, is_partial } = options;
     let digest = digest(&body.files);
     let generated = || match digest[..] {
         [a, b, c, d, ..] => format!("report-{:08x}", u32::from_be_bytes([a, b, c, d])),
@@ -58,21 +57,96 @@ pub(crate) fn read(
     let digest = digest_of([&digest[..], reporter.as_bytes(), variant.as_bytes()]);
     let mut results = Results::new(variant, Attachments::of_upload(&digest), reporter)?;
     if body.files.iter().any(|file| allure::is_result(&file.name)) {
-        results.read_allure(&mut Folder::of(&body.files), memory)?;
+        read_allure(&mut results, &mut Folder::of(&body.files), memory)?;
     } else {
         let (attached, reports): (Vec<_>, Vec<_>) =
             body.files.into_iter().partition(|file| file.is_attachment);
         let mut attached = Folder::of(&attached);
-        for file in reports {
-            results.read_file(file, &mut attached, memory)?;
+        let count = reports.len();
+        for (file, number) in reports.into_iter().zip(1..) {
+            let place = (count > 1).then(|| place(&file.name, number, count));
+            read_file(&mut results, file, &mut attached, is_partial, memory)
+                .map_err(|fault| in_file(fault, place.as_deref()))?;
         }
     }
-    let Results { read: results, attachments, .. } = results;
+    let Results { read: results, attachments, notes, .. } = results;
     if results.is_empty() {
         let reason = "the report has no tests".to_owned();
         return Err(Fault::Refused { code: "no_tests", reason });
     }
-    Ok(Report { results, digest, attachments: attachments.into_files() })
+    Ok(Report { results, digest, attachments: attachments.into_files(), notes })
+}
+
+/// Returns the place of a file in a form.
+fn place(name: &str, number: usize, count: usize) -> String {
+    match name {
+        "" => format!("file {number} of {count}"),
+        name => format!("{name} (file {number} of {count})"),
+    }
+}
+
+/// Adds the file of a form to its fault, and what becomes of the others.
+fn in_file(fault: Fault, place: Option<&str>) -> Fault {
+    let Some(place) = place else { return fault };
+    let text = |reason| {
+        format!(
+            "{place}: {reason}. No file of the request was stored: leave this one out, or mend it"
+        )
+    };
+    match fault {
+        Fault::Malformed(reason) => Fault::Malformed(text(reason)),
+        Fault::Refused { code, reason } => Fault::Refused { code, reason: text(reason) },
+        fault => fault,
+    }
+}
+
+/// Reads a report, or an archive of Allure results.
+fn read_file(
+    results: &mut Results<'_>,
+    file: File,
+    attached: &mut Folder<'_>,
+    is_partial: bool,
+    memory: &mut Memory,
+) -> Result<(), Fault> {
+    let chunks = Chunks::new(file.parts());
+    if chunks.starts_with(ARCHIVE) {
+        let mut archive = Archive::open(chunks)?;
+        memory.grow(archive.directory_size())?;
+        return read_allure(results, &mut archive, memory);
+    }
+    results.attachments.offer(attached);
+    results.begin_file();
+    let notes = match assay_formats::read(file, &mut *results) {
+        Err(Fault::Malformed(reason)) if is_partial && results.tests_of_file() > 0 => {
+            results.add(&incomplete(&reason))?;
+            Vec::new()
+        }
+        notes => notes?,
+    };
+    results.end_file(notes);
+    results.attachments.read(attached, memory)
+}
+
+/// Returns the entry of a file of which only a part could be read, which fails its execution.
+fn incomplete(reason: &str) -> Test {
+    let message = reason.split(": send ").next().unwrap_or_default().to_owned();
+    let problem = Problem { nature: Nature::Abortion, message, ..Problem::default() };
+    let result = TestResult::Aborted;
+    let attempt = Attempt { result, problems: vec![problem], ..Attempt::default() };
+    let name = "Incomplete report".to_owned();
+    Test { name, attempts: vec![attempt], ..Test::default() }
+}
+
+fn read_allure(
+    results: &mut Results<'_>,
+    folder: &mut dyn Files,
+    memory: &mut Memory,
+) -> Result<(), Fault> {
+    results.attachments.offer(folder);
+    results.begin_file();
+    let notes = allure::read(folder, Growing(results, memory))?;
+    results.end_file(notes);
+    results.attachments.read(folder, memory)
 }
 
 /// Converts tests that were not read from a file, up to the maximum number. Their instances belong to
@@ -82,132 +156,8 @@ pub(crate) fn of_tests(tests: impl Iterator<Item = Test>) -> Result<Report, Faul
     for test in tests.take(MOST_TESTS) {
         results.add(&test)?;
     }
-    let Results { read: results, attachments, .. } = results;
-    Ok(Report { results, digest: Vec::new(), attachments: attachments.into_files() })
-}
-
-/// The results that were read so far, and what the next ones depend on.
-struct Results<'v> {
-    reporter: String,
-    variant: &'v str,
-    read: Vec<Reported>,
-    tests: usize,
-    names: Names,
-    writer: Writer,
-    attachments: Attachments,
-}
-
-impl<'v> Results<'v> {
-    fn new(variant: &'v str, attachments: Attachments, reporter: String) -> Result<Self, Fault> {
-        let (read, names, writer) = (Vec::new(), Names::default(), Writer::new()?);
-        Ok(Self { reporter, variant, read, tests: 0, names, writer, attachments })
-    }
-}
-
-impl Results<'_> {
-    /// Reads a report, or an archive of Allure results.
-    fn read_file(
-        &mut self,
-        file: File,
-        attached: &mut Folder<'_>,
-        memory: &mut Memory,
-    ) -> Result<(), Fault> {
-        let chunks = Chunks::new(file.parts());
-        if chunks.starts_with(ARCHIVE) {
-            let mut archive = Archive::open(chunks)?;
-            memory.grow(archive.directory_size())?;
-            return self.read_allure(&mut archive, memory);
-        }
-        self.attachments.offer(attached);
-        // The results take about as much memory as the file did.
-        assay_formats::read(file, |test| self.add(&test).map(drop))?;
-        self.attachments.read(attached, memory)
-    }
-
-    fn read_allure(&mut self, folder: &mut dyn Files, memory: &mut Memory) -> Result<(), Fault> {
-        self.attachments.offer(folder);
-        allure::read(folder, |test| memory.grow(self.add(&test)?))?;
-        self.attachments.read(folder, memory)
-    }
-
-    /// Adds the attempts at a test. Returns about how much memory they take, in bytes.
-    fn add(&mut self, test: &Test) -> Result<usize, Fault> {
-        self.tests += 1;
-        if self.tests > MOST_TESTS {
-            let reason = format!("the report has more than {MOST_TESTS} tests");
-            return Err(Fault::Refused { code: "too_many_tests", reason });
-        }
-        let identifier = test.identifier();
-        let parameters: Vec<_> = [self.variant, &test.variant()]
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .map(str::to_owned)
-            .collect();
-        let variant = self.names.distinct(&identifier, parameters.join(", "));
-        let slot = Slot::Named { reporter: self.reporter.clone(), variant };
-        let mut size = 0;
-        for (attempt, number) in test.attempts.iter().zip(1..) {
-            let files = self.attachments.names(&attempt.attachments);
-            let result = Reported {
-                case: Some(Case::Identifier(identifier.clone())),
-                name: Some(test.title()),
-                slot: slot.clone(),
-                attempt: attempt_of(test, attempt, number, files, &mut self.writer)?,
-            };
-            size += result.size();
-            self.read.push(result);
-        }
-        Ok(size)
-    }
-}
-
-/// How often the files have named each instance.
-#[derive(Default)]
-struct Names(HashMap<(String, String), usize>);
-
-impl Names {
-    /// Returns the parameters of an instance, with a number if the files have named it before: each
-    /// time is another instance.
-    fn distinct(&mut self, identifier: &str, variant: String) -> String {
-        let count = self.0.entry((identifier.to_owned(), variant.clone())).or_default();
-        *count += 1;
-        match (*count, variant.as_str()) {
-            (1, _) => variant,
-            (count, "") => format!("#{count}"),
-            (count, variant) => format!("{variant} #{count}"),
-        }
-    }
-}
-
-fn attempt_of(
-    test: &Test,
-    attempt: &assay_formats::Attempt,
-    number: i32,
-    screenshots: Vec<String>,
-    writer: &mut Writer,
-) -> Result<Attempt, Fault> {
-    let is_last = test.attempts.last().is_some_and(|last| std::ptr::eq(last, attempt));
-    // Tools that do not time attempts time the test.
-    let start = attempt.start.or(test.start.filter(|_| is_last));
-    let seconds = if is_last && attempt.seconds == 0.0 { test.seconds } else { attempt.seconds };
-    let outcome = Outcome {
-        result: attempt.result,
-        start_date_time: start,
-        finish_date_time: start.and_then(|start| shifted(start, seconds)),
-        duration_in_sec: seconds,
-    };
-    let mut steps: Vec<StoredStep> =
-        test.steps_of(attempt).into_iter().map(StoredStep::from).collect();
-    if let Some(last) = steps.last_mut() {
-        last.screenshots = screenshots;
-    }
-    let cause = failure::cause(outcome.result, &steps).map(Box::new);
-    let steps = match writer.write(&steps)? {
-        Some(steps) => steps,
-        // The steps are too large. The first one always fits.
-        None => writer.write(&steps[..1])?.unwrap_or_default(),
-    };
-    Ok(Attempt { number, outcome, detail: Detail { steps, ..Detail::default() }, cause })
+    let Results { read: results, attachments, notes, .. } = results;
+    Ok(Report { results, digest: Vec::new(), attachments: attachments.into_files(), notes })
 }
 
 /// Returns a digest of the contents of files and of the names of attachments. Other names do not
@@ -272,7 +222,8 @@ mod tests {
         let archive = bomb(5);
         assert!(archive.len() < 20_000);
         let piece = Piece { chunk: archive.into(), file: None, last: true };
-        let parse = |body, memory: &mut Memory| read(body, None, "", memory);
+        let options = Options { reporter: None, variant: "", is_partial: false };
+        let parse = move |body, memory: &mut Memory| read(body, options, memory);
         let read = intake.read(customer, stream::iter([Ok(piece)]), parse);
         let (report, memory) = read.await.unwrap();
         assert_eq!(report.attachments.len(), 5);

@@ -42,6 +42,8 @@ pub(crate) enum Case {
 #[derive(Debug, Default)]
 pub(crate) struct Reported {
     pub(crate) case: Option<Case>,
+    /// The identifier that the test case may have by an earlier version of the rule for identity.
+    pub(crate) former: Option<String>,
     /// The name of the test case, if an open execution does not know it yet.
     pub(crate) name: Option<String>,
     pub(crate) slot: Slot,
@@ -114,6 +116,7 @@ pub(crate) fn check_result(
     }
     Ok(Reported {
         case,
+        former: None,
         name,
         slot,
         attempt: Attempt { number, outcome, detail, cause: failed_by.map(Box::new) },

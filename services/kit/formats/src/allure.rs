@@ -20,7 +20,13 @@ use self::{
     fixtures::Fixtures,
     outcome::{Brief, Outcome},
 };
-use crate::{Format, Head, Sink, Test, fault::broken, json::Clipped};
+use crate::{
+    Format, Head, Receiver, Sink, Test,
+    decoded::{Decoded, Replaced, encoding_of},
+    fault::broken,
+    json::{self, Lenient},
+    sink::Passed,
+};
 
 /// Maximum number of files. Ten results with attachments for each test of the largest report.
 pub(crate) const MOST_FILES: usize = 200_000;
@@ -68,11 +74,15 @@ pub fn is_result(name: &str) -> bool {
     name.ends_with("-result.json")
 }
 
-/// Reads the results in a set of files. The attachments of the tests are names of files in it.
-pub fn read(
-    files: &mut dyn Files,
-    mut sink: impl FnMut(Test) -> Result<(), Fault>,
-) -> Result<(), Fault> {
+/// Reads the results in a set of files. The attachments of the tests are names of files in it. Returns
+/// notes on the report for its readers. A file that is broken costs only its own contents.
+pub fn read(files: &mut dyn Files, receiver: impl Receiver) -> Result<Vec<String>, Fault> {
+    let mut passed = Passed::to(receiver);
+    read_all(files, &mut passed)?;
+    passed.finish()
+}
+
+fn read_all(files: &mut dyn Files, sink: Sink<'_>) -> Result<(), Fault> {
     let names: Vec<String> = files.sizes().into_keys().collect();
     if names.len() > MOST_FILES {
         let reason = format!("Allure results have at most {MOST_FILES} files");
@@ -81,29 +91,55 @@ pub fn read(
     let (mut tests, mut fixtures) = (Attempts::default(), Fixtures::default());
     for (index, name) in names.iter().enumerate() {
         if is_result(name) {
-            tests.add(parse::<Brief>(files, name)?, index);
+            if let Some(brief) = parse::<Brief>(files, name, sink)? {
+                tests.add(brief, index);
+            }
         } else if name.ends_with("-container.json") {
-            fixtures.add(parse(files, name)?);
+            if let Some(container) = parse(files, name, sink)? {
+                fixtures.add(container);
+            }
+        } else if name.ends_with("-globals.json") {
+            fixtures.add_globals(parse(files, name, sink)?.unwrap_or_default());
         }
     }
     for attempts in tests.sorted() {
         let mut test = Test::default();
         for index in attempts {
-            let outcome: Outcome = parse(files, &names[index])?;
-            outcome.add_to(&mut test, &fixtures);
+            if let Some(outcome) = parse::<Outcome>(files, &names[index], sink)? {
+                outcome.add_to(&mut test, &mut fixtures);
+            }
         }
-        sink(test)?;
+        if !test.attempts.is_empty() {
+            sink.add(test)?;
+        }
     }
-    Ok(())
+    fixtures.finish(sink)
 }
 
-fn parse<T: DeserializeOwned>(files: &mut dyn Files, name: &str) -> Result<T, Fault> {
-    let file = BufReader::new(files.open(name)?.take(LARGEST));
-    let mut json = serde_json::Deserializer::from_reader(Clipped::new(file));
-    T::deserialize(&mut json).map_err(|error| {
-        let problem = format!("a file is not as expected: {error}");
-        broken(Allure.name(), &format!("in {name}"), problem)
-    })
+/// Reads a file. One that is broken is lost; one that is hostile refuses the report.
+fn parse<T: DeserializeOwned>(
+    files: &mut dyn Files,
+    name: &str,
+    sink: Sink<'_>,
+) -> Result<Option<T>, Fault> {
+    let mut file = BufReader::new(files.open(name)?.take(LARGEST));
+    let head = file.fill_buf().map_err(|error| unreadable(name, &error))?;
+    let encoding = encoding_of(head);
+    let text = Decoded::new(file, encoding, Replaced::default());
+    let mut json = serde_json::Deserializer::from_reader(Lenient::new(text, sink.replaced()));
+    match T::deserialize(&mut json) {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_io() => Err(unreadable(name, &error)),
+        Err(error) => {
+            let place = format!("{name}, line {}, column {}", error.line(), error.column());
+            sink.lose(&place, &json::message(&error));
+            Ok(None)
+        }
+    }
+}
+
+fn unreadable(name: &str, error: &dyn std::fmt::Display) -> Fault {
+    broken(Allure.name(), &format!("in {name}"), format_args!("a file is unreadable: {error}"))
 }
 
 /// The attempts of each test, by its history.

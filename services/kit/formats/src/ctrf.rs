@@ -15,13 +15,18 @@ use self::identity::identify;
 pub use self::writer::CtrfWriter;
 use crate::{
     Attachment, Attempt, Content, Format, Head, Link, Nature, Problem, Property, Sink, Step, Test,
-    json::{self, Array, Elements, List, Map, Members, Number, Object, Output, Tail, Text},
+    durations::duration,
+    json::{
+        self, Array, Elements, Flag, List, Map, Members, Name, Number, Object, Output, Tail, Text,
+    },
     limits::{
         DEEPEST, INLINE, MESSAGE, MOST_ATTACHMENTS, MOST_ATTEMPTS, MOST_LABELS, MOST_STEPS, OUTPUT,
         STEP, TEXT,
     },
+    sink::Claims,
     texts::{beginning, keep_end},
-    values::{duration, inline, since_1970, without_colours},
+    times::since_1970,
+    values::{inline, without_colours},
 };
 
 /// The format of CTRF reports.
@@ -41,7 +46,14 @@ impl Format for Ctrf {
 
     fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
         json::read(self.name(), file, sink, |json, output| {
-            Object(&mut Report { tool: String::new(), output }).deserialize(json)
+            let (tool, claims) = Default::default();
+            let mut report = Report { tool, claims, output };
+            Object(&mut report).deserialize(json)?;
+            let Report { claims, output, .. } = report;
+            output.with(|sink| {
+                let found = sink.tally();
+                sink.compare(found, claims, &Test::default().of_run()).map(drop)
+            })
         })
     }
 }
@@ -50,7 +62,16 @@ impl Format for Ctrf {
 struct Report<'o, 's> {
     /// Name of the tool, which is written before the tests.
     tool: String,
+    /// What the summary states.
+    claims: Claims,
     output: &'o mut Output<'s>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Summary {
+    tests: Number,
+    failed: Number,
 }
 
 impl Members for Report<'_, '_> {
@@ -64,6 +85,11 @@ impl Members for Report<'_, '_> {
                 Ok(())
             }
             "tests" => map.next_value_seed(Array(self)),
+            "summary" => {
+                let Summary { tests, failed } = map.next_value()?;
+                self.claims = Claims { tests: tests.count(), failures: failed.count() };
+                Ok(())
+            }
             _ => map.next_value::<IgnoredAny>().map(drop),
         }
     }
@@ -81,7 +107,7 @@ impl Elements for Report<'_, '_> {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Reported {
-    name: Text<MESSAGE>,
+    name: Name,
     /// The suites as an array, or as a text with ` > ` between them.
     suite: Text<MESSAGE>,
     status: Text<32>,
@@ -93,6 +119,7 @@ struct Reported {
     trace: Text<TEXT>,
     file_path: Text<MESSAGE>,
     retries: Number,
+    flaky: Flag,
     retry_attempts: List<Reported, MOST_ATTEMPTS>,
     stdout: Tail,
     stderr: Tail,
@@ -170,6 +197,9 @@ impl Reported {
         }
         for attempt in earlier {
             test.push(attempt.into_attempt());
+        }
+        if self.flaky.0 && self.status.0 == "passed" && test.attempts.is_empty() {
+            test.push(Attempt::unreported());
         }
         let last = self.into_attempt();
         (test.start, test.seconds) = (last.start, last.seconds);
@@ -250,6 +280,8 @@ fn result(status: &str, raw: &str) -> TestResult {
         ) => TestResult::Error,
         ("failed", _) => TestResult::Failed,
         ("pending", "notexecuted") => TestResult::NotExecuted,
+        // An unfinished test, if its tool says no more.
+        ("other", raw) => Nature::of_status(raw).map_or(TestResult::Canceled, Nature::result),
         _ => TestResult::Canceled,
     }
 }

@@ -8,7 +8,16 @@ use assay_proto::Fault;
 /// remedy.
 pub(crate) fn broken(format: &str, place: &str, problem: impl Display) -> Fault {
     Fault::Malformed(format!(
-        "the file was recognized as {format}, but {problem} ({place}): send it as the tool wrote it"
+        "the file was recognized as {format}, but {problem} ({place}): send it as the tool wrote it, \
+         or `partial=true` to keep the tests in front of that place"
+    ))
+}
+
+/// Returns the fault of a report that ends too early.
+pub(crate) fn truncated(format: &str, place: &str) -> Fault {
+    Fault::Malformed(format!(
+        "the file was recognized as {format}, but it ends early ({place}): send all of it, or \
+         `partial=true` to keep the tests in front of that place"
     ))
 }
 

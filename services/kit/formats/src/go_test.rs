@@ -4,7 +4,7 @@
 //! that are not JSON come from packages that cannot be built.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     io::BufRead,
 };
 
@@ -12,13 +12,14 @@ use assay_proto::{Fault, TestResult, Timestamp};
 use serde::Deserialize;
 
 use crate::{
-    Attempt, Format, Head, Nature, Problem, Sink, Test,
+    Attempt, Format, Head, Nature, Problem, Retry, Sink, Test,
+    durations::{duration, seconds},
     fault::excessive,
-    json::{self, Number, Text},
+    json::{self, Lenient, Name, Number, Text},
     limits::{MESSAGE, OUTPUT, TEXT},
     lines::Lines,
     texts::keep_end,
-    values::{duration, time},
+    times::time,
 };
 
 /// Maximum number of tests that run at the same time. Each needs some memory.
@@ -47,15 +48,16 @@ impl Format for GoTest {
     }
 
     fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
-        let mut report = Report { packages: HashMap::new(), open: 0, sink };
-        let mut lines = Lines::new(self.name(), file);
+        let replaced = sink.replaced();
+        let (packages, ended) = Default::default();
+        let mut report = Report { packages, ended, open: 0, sink };
+        let mut lines = Lines::new(self.name(), Lenient::new(file, replaced));
         while let Some((number, line)) = lines.next()? {
             let line = line.trim_ascii();
-            if line.starts_with(b"{") {
-                let event = json::parse(self.name(), line, number)?;
-                report.add(event, number)?;
-            } else {
+            if !line.starts_with(b"{") {
                 report.add_text(&String::from_utf8_lossy(line))?;
+            } else if let Some(event) = json::parse(line, number, report.sink) {
+                report.add(event, number)?;
             }
         }
         report.finish()
@@ -68,9 +70,9 @@ impl Format for GoTest {
 struct Event {
     time: Text<64>,
     action: Text<32>,
-    package: Text<MESSAGE>,
+    package: Name,
     import_path: Text<MESSAGE>,
-    test: Text<MESSAGE>,
+    test: Name,
     output: Text<MESSAGE>,
     /// Seconds.
     elapsed: Number,
@@ -80,6 +82,8 @@ struct Event {
 #[derive(Default)]
 struct Package {
     output: String,
+    /// Whether it has begun, and not only been built.
+    has_begun: bool,
     has_failures: bool,
     /// Tests that run, by name.
     tests: BTreeMap<String, Running>,
@@ -90,11 +94,16 @@ struct Package {
 struct Running {
     start: Option<Timestamp>,
     output: String,
+    /// Result and duration without an event of their own: Go does not recognize the mark of a test
+    /// whose output does not end with a line.
+    marked: Option<(TestResult, f64)>,
 }
 
 /// State of the reader.
 struct Report<'s> {
     packages: HashMap<String, Package>,
+    /// Packages that have ended. If one runs again, its failed tests are run again.
+    ended: HashSet<String>,
     /// Number of tests that run.
     open: usize,
     sink: Sink<'s>,
@@ -111,36 +120,54 @@ impl Report<'_> {
             "fail" => TestResult::Failed,
             "skip" => TestResult::Canceled,
             "output" | "build-output" => {
+                package.mark(&event.output.0);
                 let test = package.tests.get_mut(&event.test.0);
                 let output = test.map_or(&mut package.output, |test| &mut test.output);
                 keep_end(output, &event.output.0, OUTPUT);
                 return self.check(line);
             }
             "run" => {
-                let running = Running { start: time(&event.time.0), output: String::new() };
+                package.has_begun = true;
+                let running = Running { start: time(&event.time.0), ..Running::default() };
                 let previous = package.tests.insert(event.test.0, running);
                 self.open += usize::from(previous.is_none());
                 return self.check(line);
+            }
+            "start" => {
+                package.has_begun = true;
+                return Ok(());
             }
             _ => return Ok(()),
         };
         if event.test.0.is_empty() {
             let package = self.packages.remove(name).unwrap_or_default();
-            return self.end_package(name, package, result, duration(event.elapsed.0));
+            self.end_package(name, package, result, duration(event.elapsed.0))?;
+            self.ended.insert(name.to_owned());
+            return self.check(line);
         }
         package.has_failures |= result == TestResult::Failed;
         let running = package.tests.remove(&event.test.0);
         self.open -= usize::from(running.is_some());
+        if result == TestResult::Passed {
+            package.pass_within(&event.test.0);
+        }
         let seconds = duration(event.elapsed.0);
         let test = test(name, event.test.0, running.unwrap_or_default(), seconds, result);
-        (self.sink)(test)
+        self.pass_on(test)
+    }
+
+    /// Passes on a test of a package. In a package that has run before, it is a further attempt.
+    fn pass_on(&mut self, test: Test) -> Result<(), Fault> {
+        let has_ended = self.ended.contains(&test.class);
+        let retry = if has_ended { Retry::AfterFailure } else { Retry::Never };
+        self.sink.add(Test { retry, ..test })
     }
 
     fn check(&self, line: usize) -> Result<(), Fault> {
         let problem = if self.open > MOST_OPEN {
             format!("more than {MOST_OPEN} tests run at the same time")
-        } else if self.packages.len() > MOST_PACKAGES {
-            format!("more than {MOST_PACKAGES} packages run at the same time")
+        } else if self.packages.len().max(self.ended.len()) > MOST_PACKAGES {
+            format!("it has more than {MOST_PACKAGES} packages")
         } else {
             return Ok(());
         };
@@ -154,10 +181,11 @@ impl Report<'_> {
         let Some((package, reason)) = failed else { return Ok(()) };
         let output = reason.strip_suffix(']').unwrap_or(reason).to_owned();
         let whole = Running { output, ..Running::default() };
-        (self.sink)(test(package.trim(), WHOLE.to_owned(), whole, 0.0, TestResult::Error))
+        self.pass_on(test(package.trim(), WHOLE.to_owned(), whole, 0.0, TestResult::Error))
     }
 
-    /// Passes on the tests of a package that did not finish, and the package if it failed as a whole.
+    /// Passes on the tests of a package that have no end, and the package if it failed as a whole. In a
+    /// package that passed, all of them have.
     fn end_package(
         &mut self,
         name: &str,
@@ -165,31 +193,68 @@ impl Report<'_> {
         result: TestResult,
         seconds: f64,
     ) -> Result<(), Fault> {
-        let fails = result == TestResult::Failed;
-        let is_whole = fails && !package.has_failures && package.tests.is_empty();
         self.open -= package.tests.len();
+        let mut has_failures = package.has_failures;
         for (unfinished, running) in package.tests {
-            (self.sink)(test(name, unfinished, running, 0.0, TestResult::Aborted))?;
+            let without_mark = match result {
+                TestResult::Passed => (TestResult::Passed, 0.0),
+                _ => (TestResult::Aborted, 0.0),
+            };
+            let (result, seconds) = running.marked.unwrap_or(without_mark);
+            has_failures |= Nature::of(result).is_some();
+            self.pass_on(test(name, unfinished, running, seconds, result))?;
         }
-        if is_whole {
-            let whole = Running { output: package.output, ..Running::default() };
-            let error = TestResult::Error;
-            return (self.sink)(test(name, WHOLE.to_owned(), whole, seconds, error));
-        }
-        Ok(())
+        let whole = match result {
+            TestResult::Failed if !has_failures => TestResult::Error,
+            TestResult::Aborted if package.has_begun && !has_failures => TestResult::Aborted,
+            _ => return Ok(()),
+        };
+        let running = Running { output: package.output, ..Running::default() };
+        self.pass_on(test(name, WHOLE.to_owned(), running, seconds, whole))
     }
 
     fn finish(mut self) -> Result<(), Fault> {
-        for (name, package) in std::mem::take(&mut self.packages) {
-            // A package without an end, but with tests that run, was stopped.
+        let mut packages: Vec<_> = std::mem::take(&mut self.packages).into_iter().collect();
+        packages.sort_by(|one, other| one.0.cmp(&other.0));
+        for (name, package) in packages {
+            // A package without an end was stopped.
             self.end_package(&name, package, TestResult::Aborted, 0.0)?;
         }
         Ok(())
     }
 }
 
+impl Package {
+    /// Reads marks such as `--- PASS: TestPay (0.01s)`, wherever they are in a line.
+    fn mark(&mut self, output: &str) {
+        for (position, _) in output.match_indices("--- ") {
+            let Some((word, rest)) = output[position + 4..].split_once(": ") else { continue };
+            let result = match word {
+                "PASS" => TestResult::Passed,
+                "FAIL" => TestResult::Failed,
+                "SKIP" => TestResult::Canceled,
+                _ => continue,
+            };
+            let Some((name, rest)) = rest.split_once(" (") else { continue };
+            if let Some(running) = self.tests.get_mut(name) {
+                let took = rest.split_once(')').and_then(|(took, _)| seconds(took, true));
+                running.marked = Some((result, took.unwrap_or_default()));
+            }
+        }
+    }
+
+    /// Lets the subtests of a test that passed pass, if they have no end: they cannot have failed.
+    fn pass_within(&mut self, test: &str) {
+        let prefix = format!("{test}/");
+        let within = self.tests.range_mut(prefix.clone()..);
+        for (_, running) in within.take_while(|(name, _)| name.starts_with(&prefix)) {
+            running.marked.get_or_insert((TestResult::Passed, 0.0));
+        }
+    }
+}
+
 fn test(package: &str, name: String, running: Running, seconds: f64, result: TestResult) -> Test {
-    let Running { start, output } = running;
+    let Running { start, output, .. } = running;
     let (mut problems, mut reason) = (Vec::new(), String::new());
     let text = described(&output);
     match Nature::of(result) {

@@ -3,16 +3,22 @@
 use std::io::{self, BufRead, Read};
 
 use assay_proto::Fault;
+use encoding_rs::Encoding;
 
-use crate::{json::Outline, limits::LOOK_AHEAD, xml};
-
-/// Bytes with which some editors and shells mark UTF-8.
-const MARK: &[u8] = b"\xef\xbb\xbf";
+use crate::{
+    decoded::{Decoded, Replaced, encoding_of},
+    json::Outline,
+    limits::LOOK_AHEAD,
+    xml,
+};
 
 /// The beginning of a file.
 #[derive(Debug)]
 pub struct Head {
     bytes: Vec<u8>,
+    encoding: &'static Encoding,
+    /// The bytes as UTF-8.
+    text: Vec<u8>,
     /// Name of the root element, if the file is XML.
     root: String,
     json: Outline,
@@ -25,12 +31,13 @@ impl Head {
         let broken =
             |error: io::Error| Fault::Malformed(format!("the file is unreadable: {error}"));
         file.take(LOOK_AHEAD as u64).read_to_end(&mut bytes).map_err(broken)?;
-        let root = xml::root(&bytes)?.unwrap_or_default();
-        if root.is_empty() && bytes.starts_with(MARK) {
-            bytes.drain(..MARK.len());
-        }
-        let json = Outline::of(&bytes);
-        Ok(Self { bytes, root, json })
+        let encoding = encoding_of(&bytes);
+        let mut text = Vec::with_capacity(bytes.len());
+        let mut decoded = Decoded::new(&bytes[..], encoding, Replaced::default());
+        decoded.read_to_end(&mut text).map_err(broken)?;
+        let root = xml::root(&text)?.unwrap_or_default();
+        let json = Outline::of(&text);
+        Ok(Self { bytes, encoding, text, root, json })
     }
 
     /// Returns the name of the root element of an XML file, or an empty text.
@@ -50,7 +57,7 @@ impl Head {
 
     /// Returns the lines, of which the last one may be incomplete.
     pub(crate) fn lines(&self) -> impl Iterator<Item = &[u8]> {
-        self.bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end)
+        self.text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end)
     }
 
     /// Returns whether the file starts with these bytes.
@@ -60,7 +67,11 @@ impl Head {
 
     /// Returns whether the file is empty.
     pub(crate) fn is_empty(&self) -> bool {
-        self.bytes.iter().all(u8::is_ascii_whitespace)
+        self.text.iter().all(u8::is_ascii_whitespace)
+    }
+
+    pub(crate) fn encoding(&self) -> &'static Encoding {
+        self.encoding
     }
 
     pub(crate) fn into_bytes(self) -> Vec<u8> {

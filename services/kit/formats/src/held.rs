@@ -38,7 +38,7 @@ impl<K> Held<K> {
         self.size = 0;
         for (key, mut test) in std::mem::take(&mut self.tests) {
             complete(&key, &mut test);
-            sink(test)?;
+            sink.add(test)?;
         }
         Ok(())
     }

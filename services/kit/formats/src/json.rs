@@ -1,6 +1,6 @@
 //! Reads JSON of any size one element at a time, and tolerates unusual values.
 
-mod clipped;
+mod lenient;
 mod values;
 
 use std::io::{BufRead, ErrorKind};
@@ -11,19 +11,22 @@ use serde::de::{
 };
 use serde_json::de::IoRead;
 
-use self::clipped::Kept;
+use self::lenient::Kept;
 pub(crate) use self::{
-    clipped::Clipped,
-    values::{List, Map, Number, Tail, Text},
+    lenient::Lenient,
+    values::{Flag, List, Map, Name, Number, Tail, Text},
 };
-use crate::{Sink, Test, fault::broken};
+use crate::{
+    Sink, Test,
+    fault::{broken, truncated},
+};
 
 /// The parser of a document.
-pub(crate) type Json<'f> = serde_json::Deserializer<IoRead<Clipped<&'f mut dyn BufRead>>>;
+pub(crate) type Json<'f> = serde_json::Deserializer<IoRead<Lenient<&'f mut dyn BufRead>>>;
 
 /// Receives the tests of a document.
 pub(crate) struct Output<'s> {
-    sink: Sink<'s>,
+    pub(crate) sink: Sink<'s>,
     /// Failure of the sink, which serde cannot carry.
     failure: Option<Fault>,
     kept: Kept,
@@ -33,7 +36,15 @@ impl Output<'_> {
     /// Passes a test on.
     pub(crate) fn add<E: Error>(&mut self, test: Test) -> Result<(), E> {
         self.kept.set(0);
-        (self.sink)(test).map_err(|fault| self.stop(fault))
+        self.sink.add(test).map_err(|fault| self.stop(fault))
+    }
+
+    /// Calls a method of the sink.
+    pub(crate) fn with<E: Error>(
+        &mut self,
+        call: impl FnOnce(Sink<'_>) -> Result<(), Fault>,
+    ) -> Result<(), E> {
+        call(&mut *self.sink).map_err(|fault| self.stop(fault))
     }
 
     /// Keeps a fault, and returns an error that ends the parser.
@@ -50,7 +61,7 @@ pub(crate) fn read(
     sink: Sink<'_>,
     parse: impl FnOnce(&mut Json<'_>, &mut Output<'_>) -> serde_json::Result<()>,
 ) -> Result<(), Fault> {
-    let file = Clipped::new(file);
+    let file = Lenient::new(file, sink.replaced());
     let mut output = Output { sink, failure: None, kept: file.kept() };
     let mut json = serde_json::Deserializer::from_reader(file);
     let read = parse(&mut json, &mut output).and_then(|()| json.end());
@@ -60,23 +71,27 @@ pub(crate) fn read(
     }
 }
 
-/// Parses one value of the format with this name, in this line.
-pub(crate) fn parse<T: DeserializeOwned>(
-    format: &str,
-    json: &[u8],
-    line: usize,
-) -> Result<T, Fault> {
-    serde_json::from_slice(json).map_err(|error| fault(format, &error, line))
+/// Parses one value in this line. A line that is not valid is lost, and the sink is told its place.
+pub(crate) fn parse<T: DeserializeOwned>(json: &[u8], line: usize, sink: Sink<'_>) -> Option<T> {
+    let parsed = serde_json::from_slice(json);
+    parsed.map_err(|error| sink.lose(&format!("line {line}"), &message(&error))).ok()
 }
 
 fn fault(format: &str, error: &serde_json::Error, line: usize) -> Fault {
     if error.io_error_kind() == Some(ErrorKind::InvalidData) {
-        return clipped::too_deep();
+        return lenient::too_deep();
     }
-    let message = error.to_string();
-    let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
     let place = format!("line {line}, column {}", error.column());
-    broken(format, &place, format_args!("it is not as expected: {message}"))
+    if error.is_eof() {
+        return truncated(format, &place);
+    }
+    broken(format, &place, format_args!("it is not as expected: {}", message(error)))
+}
+
+/// Returns the message of an error without its place.
+pub(crate) fn message(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message).to_owned()
 }
 
 /// Handles the members of an object, one after the other. It has to consume each value.

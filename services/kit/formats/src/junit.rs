@@ -5,19 +5,23 @@
 
 mod case;
 mod dialect;
+mod suite;
 #[cfg(test)]
 mod tests;
 
 use std::io::BufRead;
 
-use assay_proto::{Fault, Timestamp};
+use assay_proto::Fault;
 
-use self::{case::Case, dialect::Dialect};
+use self::{
+    case::{Case, Kind},
+    dialect::Dialect,
+    suite::{Suite, file_name},
+};
 use crate::{
-    Format, Head, Sink, Test,
-    limits::MESSAGE,
-    texts::keep_beginning,
-    values::{shortened, time},
+    Format, Head, Sink, Test, durations,
+    names::named,
+    sink::{Amendment, Tally},
     xml::{self, Attributes, Document, Path},
 };
 
@@ -34,48 +38,30 @@ impl Format for Junit {
     }
 
     fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
+        let replaced = sink.replaced();
         let mut report = Report {
             dialect: Dialect::Other,
             suites: Vec::new(),
             case: None,
             previous: None,
+            has_points: false,
             sink,
         };
-        xml::read(self.name(), file, &mut report)?;
-        report.flush()
-    }
-}
-
-#[derive(Default)]
-struct Suite {
-    name: String,
-    start: Option<Timestamp>,
-    host: String,
-}
-
-impl Suite {
-    fn new(attributes: &Attributes<'_>) -> Self {
-        let mut suite = Self::default();
-        attributes.each(|name, value| match name {
-            // Shortened because each of its tests has a copy.
-            "name" => suite.name = shortened(value.trim()),
-            "timestamp" => suite.start = time(value),
-            "hostname" => suite.host = shortened(value.trim()),
-            _ => {}
-        });
-        suite
+        xml::read(self.name(), file, &replaced, &mut report)
     }
 }
 
 /// State of the reader.
 struct Report<'s> {
     dialect: Dialect,
-    /// Open suites, outermost first.
+    /// The root element, if it is not a suite, and open suites, outermost first.
     suites: Vec<Suite>,
     /// The open test.
     case: Option<Case>,
-    /// A complete test, which the next one may be a further attempt of.
+    /// A complete test, which the next element may belong to.
     previous: Option<Test>,
+    /// Whether durations have decimal points.
+    has_points: bool,
     /// Receives the tests.
     sink: Sink<'s>,
 }
@@ -86,16 +72,28 @@ impl Document for Report<'_> {
         if path.depth() == 1 {
             self.dialect = Dialect::of(name, attributes);
         }
-        if name == "testsuite" {
-            let suite = Suite::new(attributes);
-            if self.suites.is_empty() {
-                self.dialect = self.dialect.within(&suite.name);
+        self.notice_points(attributes);
+        if matches!(name, "testsuite" | "testsuites") {
+            self.flush()?;
+            let mut suite = Suite::new(attributes, self.sink.tally().tests);
+            if name == "testsuites" {
+                // The name of the run is often that of the tool.
+                suite.name.clear();
             }
+            self.dialect = self.dialect.within(&suite, attributes);
             self.suites.push(suite);
         } else if name == "testcase" {
             self.case = Some(self.case(attributes));
         } else if let Some(case) = &mut self.case {
-            case.open(path, attributes);
+            case.open(path, attributes, self.has_points);
+        } else if let Some(suite) = self.suites.last_mut() {
+            if let Some(kind) = Kind::named(name) {
+                suite.open_problem(kind.nature, attributes);
+            } else if name == "property" {
+                let property = attributes.property();
+                suite.is_browser |= property.name == "browser.fullName";
+                self.dialect = self.dialect.of_property(&property.name);
+            }
         }
         Ok(())
     }
@@ -105,15 +103,18 @@ impl Document for Report<'_> {
     fn text(&mut self, path: &Path, text: &str) {
         if let Some(case) = &mut self.case {
             case.text(path, text);
+        } else if let Some(suite) = self.suites.last_mut() {
+            match path.name() {
+                "system-out" | "system-err" => suite.add_output(text),
+                name if Kind::named(name).is_some() => suite.add_text(text),
+                _ => {}
+            }
         }
     }
 
     fn close(&mut self, path: &Path) -> Result<(), Fault> {
         match path.name() {
-            "testsuite" => {
-                self.suites.pop();
-                self.flush()
-            }
+            "testsuite" | "testsuites" => self.close_suite(),
             "testcase" => match self.case.take() {
                 Some(case) => self.add(case.finish()),
                 None => Ok(()),
@@ -129,33 +130,47 @@ impl Document for Report<'_> {
 }
 
 impl Report<'_> {
+    fn notice_points(&mut self, attributes: &Attributes<'_>) {
+        attributes.each(|name, value| {
+            self.has_points |= name == "time" && durations::has_point(value);
+        });
+    }
+
     fn case(&self, attributes: &Attributes<'_>) -> Case {
+        let suites = self.suites.iter().map(|suite| suite.name.clone());
+        let inner = self.suites.iter().rev();
+        let file = inner.clone().map(|suite| &suite.file).find(|file| !file.is_empty());
         let mut test = Test {
-            suites: self.suites.iter().map(|suite| suite.name.clone()).collect(),
-            start: self.suites.iter().rev().find_map(|suite| suite.start),
+            suites: suites.filter(|name| !name.is_empty()).collect(),
+            file: file.cloned().unwrap_or_default(),
+            start: inner.clone().find_map(|suite| suite.start),
+            retry: self.dialect.retry(),
             ..Test::default()
         };
         attributes.each(|name, value| match name {
-            "classname" => keep_beginning(&mut test.class, value.trim(), MESSAGE),
-            "name" => keep_beginning(&mut test.name, value.trim(), MESSAGE),
+            "classname" => test.class = named(value),
+            "name" => test.name = named(value),
+            "file" | "filepath" if !value.is_empty() => test.file = file_name(value),
             _ => {}
         });
-        let host = self.suites.last().map_or("", |suite| &suite.host);
-        self.dialect.identify(&mut test, host);
+        self.dialect.identify(&mut test, self.suites.last());
         let mut case = Case::new(test);
-        case.describe(attributes);
+        case.describe(attributes, self.has_points);
         case
     }
 
-    /// Passes a test on, or keeps it if the dialect reports further attempts as tests of the same
-    /// name.
+    /// Passes a test on, or keeps it if the dialect reports more about it in the next element.
     fn add(&mut self, test: Test) -> Result<(), Fault> {
+        if let Some(suite) = self.suites.last_mut() {
+            let failed = test.attempts.iter().any(|attempt| !attempt.problems.is_empty());
+            suite.found.add(Tally { tests: 1, failed: usize::from(failed) });
+        }
         if self.dialect != Dialect::Pytest {
-            return (self.sink)(test);
+            return self.sink.add(test);
         }
         match &mut self.previous {
-            Some(previous) if dialect::is_same(previous, &test) => {
-                dialect::join(previous, test);
+            Some(previous) if dialect::is_teardown(previous, &test) => {
+                dialect::add_teardown(previous, test);
                 Ok(())
             }
             _ => {
@@ -167,6 +182,28 @@ impl Report<'_> {
     }
 
     fn flush(&mut self) -> Result<(), Fault> {
-        self.previous.take().map_or(Ok(()), &mut self.sink)
+        self.previous.take().map_or(Ok(()), |test| self.sink.add(test))
+    }
+
+    /// Passes on the failures of a suite, its output, and what contradicts its numbers.
+    fn close_suite(&mut self) -> Result<(), Fault> {
+        self.flush()?;
+        let owner = Suite::owner(&self.suites);
+        let Some(mut suite) = self.suites.pop() else { return Ok(()) };
+        let problems = suite.take_problems();
+        if !problems.is_empty() {
+            suite.found.add(Tally { tests: 0, failed: 1 });
+            self.sink
+                .add(Test { attempts: vec![crate::Attempt::with(problems)], ..owner.clone() })?;
+        }
+        if !suite.output.trim().is_empty() {
+            self.sink.amend(suite.first, Amendment::Output(suite.output))?;
+        }
+        let claims = self.dialect.reliable(suite.claims);
+        let found = self.sink.compare(suite.found, claims, &owner)?;
+        if let Some(outer) = self.suites.last_mut() {
+            outer.found.add(found);
+        }
+        Ok(())
     }
 }

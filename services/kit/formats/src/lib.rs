@@ -11,23 +11,29 @@
 pub mod allure;
 mod ctrf;
 mod cucumber;
+mod decoded;
+mod durations;
 mod fault;
 mod go_test;
 mod head;
 mod held;
+mod identity;
 mod json;
 mod junit;
 mod limits;
 mod lines;
 mod model;
+mod names;
 mod nunit;
 mod playwright;
 pub mod reportportal;
 mod robot;
+mod sink;
 mod steps;
 mod tap;
 mod testng;
 mod texts;
+mod times;
 mod trx;
 mod values;
 mod xml;
@@ -43,15 +49,21 @@ pub use self::{
     cucumber::{CucumberJson, CucumberMessages},
     go_test::GoTest,
     head::Head,
+    identity::{IDENTITY_VERSION, Identities, Place, Retry},
     junit::Junit,
     model::{Attachment, Attempt, Content, Link, Nature, Problem, Property, Step, Test},
     nunit::Nunit,
     playwright::Playwright,
     robot::Robot,
+    sink::{Amendment, Collected, Receiver, Sink},
     tap::Tap,
     testng::TestNg,
     trx::Trx,
     xunit::Xunit,
+};
+use self::{
+    decoded::Decoded,
+    sink::{Output, Passed},
 };
 
 /// Type of an error that marks an aborted test, in reports that Assay exports.
@@ -77,9 +89,6 @@ pub static FORMATS: &[&dyn Format] = &[
     &TestNg,
 ];
 
-/// Receives the tests of a report, each as soon as it is complete. The reader stops if it fails.
-pub type Sink<'s> = &'s mut dyn FnMut(Test) -> Result<(), Fault>;
-
 /// A format of reports.
 pub trait Format: Sync {
     /// Returns the name of the format for messages.
@@ -88,18 +97,29 @@ pub trait Format: Sync {
     /// Returns whether a file that starts like this has the format.
     fn recognizes(&self, head: &Head) -> bool;
 
-    /// Reads a file of the format.
+    /// Reads a file of the format, as UTF-8.
     fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault>;
 }
 
-/// Reads a file of any format.
-pub fn read(
+/// Reads a file of any format and encoding. Returns notes on it for its readers.
+pub fn read(file: impl BufRead, receiver: impl Receiver) -> Result<Vec<String>, Fault> {
+    read_as(file, receiver, recognize)
+}
+
+/// Reads a file of the format that `choose` returns for its beginning.
+pub fn read_as(
     mut file: impl BufRead,
-    mut sink: impl FnMut(Test) -> Result<(), Fault>,
-) -> Result<(), Fault> {
+    receiver: impl Receiver,
+    choose: impl FnOnce(&Head) -> Result<&'static dyn Format, Fault>,
+) -> Result<Vec<String>, Fault> {
+    let mut passed = Passed::to(receiver);
     let head = Head::read(&mut file)?;
-    let format = recognize(&head)?;
-    format.read(&mut Cursor::new(head.into_bytes()).chain(file), &mut sink)
+    let format = choose(&head)?;
+    let encoding = head.encoding();
+    let file = Cursor::new(head.into_bytes()).chain(file);
+    let mut text = Decoded::new(file, encoding, passed.replaced());
+    format.read(&mut text, &mut passed)?;
+    passed.finish()
 }
 
 /// Returns the format of a file that starts like this.

@@ -2,7 +2,7 @@
 
 use assay_proto::{TestResult, Timestamp, worst};
 
-use crate::{limits, texts::beginning, values::shortened};
+use crate::{Retry, limits, names::shortened, texts::beginning};
 
 /// Names of properties and annotations that refer to records of other systems.
 const LINKS: [&str; 6] = ["issue", "link", "requirement", "requirements", "test_key", "tms"];
@@ -12,6 +12,8 @@ const LINKS: [&str; 6] = ["issue", "link", "requirement", "requirements", "test_
 pub struct Test {
     /// Names of the enclosing suites, outermost first.
     pub suites: Vec<String>,
+    /// File that contains the test, if the tool reports it.
+    pub file: String,
     /// Class, file or feature of the test. Together with the name it identifies the test case.
     pub class: String,
     pub name: String,
@@ -32,6 +34,8 @@ pub struct Test {
     pub links: Vec<Link>,
     /// Comment on the result, such as the reason why it is a known failure.
     pub comment: String,
+    /// Whether the test is a further attempt if the report has a result of its instance before.
+    pub retry: Retry,
 }
 
 /// A named value.
@@ -141,6 +145,16 @@ impl Nature {
 }
 
 impl Nature {
+    /// Returns the nature of the problem of a test with this status, in the words of many tools.
+    pub(crate) fn of_status(status: &str) -> Option<Self> {
+        Some(match status.to_ascii_lowercase().as_str() {
+            "fail" | "failed" | "failure" => Self::Failure,
+            "error" | "errored" | "broken" | "timeout" | "timedout" => Self::Error,
+            "abort" | "aborted" | "interrupted" | "crashed" => Self::Abortion,
+            _ => return None,
+        })
+    }
+
     /// Returns the nature of a problem that causes this result.
     pub(crate) fn of(result: TestResult) -> Option<Self> {
         match result {
@@ -198,6 +212,14 @@ impl Attempt {
         }
     }
 
+    /// Lets an attempt fail that seems to have passed, because another one followed.
+    pub fn fail_unreported(&mut self) {
+        if self.result == TestResult::Passed {
+            let (start, seconds) = (self.start, self.seconds);
+            *self = Self { start, seconds, ..Self::unreported() };
+        }
+    }
+
     /// Returns a failed attempt of which only the number is reported.
     pub(crate) fn unreported() -> Self {
         let reason = "The report has no details of this attempt.".to_owned();
@@ -238,20 +260,6 @@ impl Test {
         path.retain(|part| !part.is_empty());
         path.dedup();
         path
-    }
-
-    /// Returns the identifier of the test case, which is the same in every run: class and name, unless
-    /// the tool has one.
-    pub fn identifier(&self) -> String {
-        if !self.id.is_empty() {
-            return shortened(&self.id);
-        }
-        match (self.class.is_empty(), self.name.is_empty()) {
-            (true, true) => "unnamed".to_owned(),
-            (true, false) => shortened(&self.name),
-            (false, true) => shortened(&self.class),
-            (false, false) => shortened(&format!("{}.{}", self.class, self.name)),
-        }
     }
 
     /// Returns the parameters as one text, such as `Project=firefox, Locale=de`.

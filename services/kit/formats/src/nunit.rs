@@ -5,10 +5,14 @@ use std::io::BufRead;
 use assay_proto::{Fault, TestResult};
 
 use crate::{
-    Attachment, Attempt, Format, Head, Sink, Test,
+    Attachment, Attempt, Format, Head, Nature, Problem, Sink, Test,
+    durations::seconds,
     limits::MESSAGE,
+    names::{named, shortened},
+    sink::{Claims, Tally, count},
     texts::beginning,
-    values::{pytest_names, seconds, shortened, time},
+    times::time,
+    values::pytest_names,
     xml::{Attributes, Elements, Path, read_elements},
 };
 
@@ -25,14 +29,66 @@ impl Format for Nunit {
     }
 
     fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
+        let replaced = sink.replaced();
         let mut report = Report { suites: Vec::new(), test: None, sink };
-        read_elements(self.name(), file, &mut report)
+        read_elements(self.name(), file, &replaced, &mut report)
+    }
+}
+
+/// A suite, or the run around suites, while its element is open.
+#[derive(Default)]
+struct Suite {
+    name: String,
+    class: String,
+    /// What failed: `SetUp` and `TearDown` are its own, `Child` and `Parent` are not.
+    site: String,
+    /// Its own failure, if it has one.
+    problem: Option<Problem>,
+    claims: Claims,
+    /// What was passed on before it.
+    start: Tally,
+}
+
+impl Suite {
+    fn new(attributes: &Attributes<'_>, start: Tally) -> Self {
+        let mut suite = Self { start, ..Self::default() };
+        let (mut is_failed, mut label) = (false, String::new());
+        attributes.each(|name, value| match name {
+            "name" => suite.name = shortened(value.trim()),
+            "fullname" | "classname" => suite.class = named(value),
+            "site" => value.clone_into(&mut suite.site),
+            "label" => value.clone_into(&mut label),
+            "result" => is_failed = value == "Failed",
+            // Explicit tests count, but are not run.
+            "total" => suite.claims.tests = count(value),
+            "failed" => suite.claims.add_failures(value),
+            _ => {}
+        });
+        if is_failed {
+            suite.claims.failures = suite.claims.failures.max(Some(1));
+        }
+        if is_failed && !matches!(suite.site.as_str(), "Child" | "Parent") {
+            let is_error = matches!(label.as_str(), "Error" | "Invalid");
+            let nature = if is_error { Nature::Error } else { Nature::Failure };
+            suite.problem = Some(Problem { nature, ..Problem::default() });
+        }
+        suite
+    }
+
+    /// Returns the name of what failed.
+    fn hook(&self) -> &'static str {
+        match self.site.as_str() {
+            "SetUp" => "OneTimeSetUp",
+            "TearDown" => "OneTimeTearDown",
+            _ => "",
+        }
     }
 }
 
 /// State of the reader.
 struct Report<'s> {
-    suites: Vec<String>,
+    /// The run and open suites, outermost first.
+    suites: Vec<Suite>,
     test: Option<Test>,
     sink: Sink<'s>,
 }
@@ -44,9 +100,8 @@ impl Elements for Report<'_> {
 
     fn open(&mut self, path: &Path, attributes: &Attributes<'_>) -> Result<(), Fault> {
         match path.name() {
-            "test-suite" => {
-                let name = attributes.get("name").unwrap_or_default();
-                self.suites.push(shortened(name.trim()));
+            "test-suite" | "test-run" => {
+                self.suites.push(Suite::new(attributes, self.sink.tally()));
             }
             "test-case" => self.test = Some(self.test(attributes)),
             "property" => {
@@ -61,8 +116,19 @@ impl Elements for Report<'_> {
 
     fn close(&mut self, path: &Path, text: &str) -> Result<(), Fault> {
         match path.name() {
-            "test-suite" => _ = self.suites.pop(),
-            "test-case" => return self.test.take().map_or(Ok(()), &mut self.sink),
+            "test-suite" | "test-run" => return self.close_suite(),
+            "test-case" => return self.test.take().map_or(Ok(()), |test| self.sink.add(test)),
+            name if self.test.is_none() => {
+                let suite = self.suites.last_mut();
+                let problem = suite.and_then(|suite| suite.problem.as_mut());
+                match (path.parent(), name, problem) {
+                    ("failure" | "reason", "message", Some(problem)) => {
+                        problem.message = beginning(text, MESSAGE);
+                    }
+                    ("failure", "stack-trace", Some(problem)) => text.clone_into(&mut problem.text),
+                    _ => {}
+                }
+            }
             name => {
                 let attempt = self.test.as_mut().and_then(|test| test.attempts.last_mut());
                 let Some(attempt) = attempt else { return Ok(()) };
@@ -88,14 +154,39 @@ impl Elements for Report<'_> {
 }
 
 impl Report<'_> {
+    /// Returns the names of the open suites.
+    fn names(&self) -> Vec<String> {
+        let names = self.suites.iter().map(|suite| suite.name.clone());
+        names.filter(|name| !name.is_empty()).collect()
+    }
+
+    /// Passes on the failure of a suite that its tests do not have, and what contradicts its numbers.
+    fn close_suite(&mut self) -> Result<(), Fault> {
+        let suites = self.names();
+        let Some(suite) = self.suites.pop() else { return Ok(()) };
+        let found = self.sink.tally().since(suite.start);
+        let hook = suite.hook();
+        let owner = Test { suites, name: hook.to_owned(), ..Test::default() };
+        let owner = if owner.suites.is_empty() { owner.of_run() } else { owner };
+        let problem = suite.problem.filter(|problem| {
+            // A failed setup is also the failure of its tests.
+            !problem.message.is_empty() && (hook != "OneTimeSetUp" || found.failed == 0)
+        });
+        if let Some(problem) = problem {
+            let owner = Test { class: suite.class, ..owner };
+            return self.sink.add_own(owner, problem);
+        }
+        self.sink.compare(found, suite.claims, &owner).map(drop)
+    }
+
     fn test(&self, attributes: &Attributes<'_>) -> Test {
-        let mut test = Test { suites: self.suites.clone(), ..Test::default() };
+        let mut test = Test { suites: self.names(), ..Test::default() };
         let (mut result, mut label) = (String::new(), String::new());
         attributes.each(|name, value| match name {
-            "name" => test.name = beginning(value.trim(), MESSAGE),
-            "classname" => test.class = beginning(value.trim(), MESSAGE),
+            "name" => test.name = named(value),
+            "classname" => test.class = named(value),
             "start-time" => test.start = time(value),
-            "duration" => test.seconds = seconds(value).unwrap_or_default(),
+            "duration" => test.seconds = seconds(value, true).unwrap_or_default(),
             "result" => value.clone_into(&mut result),
             "label" => value.clone_into(&mut label),
             _ => {}
@@ -105,9 +196,10 @@ impl Report<'_> {
         }
         let result = match (result.as_str(), label.as_str()) {
             ("Passed" | "Warning" | "Success", _) => TestResult::Passed,
-            ("Failed", "Error" | "Invalid") => TestResult::Error,
-            ("Failed", "Cancelled") => TestResult::Aborted,
-            ("Failed", _) => TestResult::Failed,
+            ("Failed" | "Failure" | "Error", "Error" | "Invalid") => TestResult::Error,
+            ("Failed" | "Failure" | "Error", "Cancelled") => TestResult::Aborted,
+            ("Failed" | "Failure", _) => TestResult::Failed,
+            ("Error", _) => TestResult::Error,
             _ => TestResult::Canceled,
         };
         let attempt = Attempt::new(test.start, test.seconds, result);

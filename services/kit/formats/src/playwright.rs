@@ -5,13 +5,17 @@ mod outcome;
 use std::io::BufRead;
 
 use assay_proto::Fault;
-use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess};
+use serde::{
+    Deserialize,
+    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess},
+};
 
-use self::outcome::Spec;
+use self::outcome::{Failure, Spec};
 use crate::{
-    Format, Head, Sink,
-    json::{self, Array, Elements, Members, Object, Output, Text},
-    limits::MESSAGE,
+    Format, Head, Nature, Sink, Test,
+    json::{self, Array, Elements, List, Members, Name, Number, Object, Output},
+    limits::MOST_PROBLEMS,
+    sink::Claims,
 };
 
 /// The format of Playwright's JSON reports.
@@ -32,7 +36,10 @@ impl Format for Playwright {
 
     fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
         json::read(self.name(), file, sink, |json, output| {
-            Object(&mut Report { titles: Vec::new(), output }).deserialize(json)
+            let (titles, failures, claims) = Default::default();
+            let mut report = Report { titles, failures, claims, output };
+            Object(&mut report).deserialize(json)?;
+            report.finish()
         })
     }
 }
@@ -41,7 +48,43 @@ impl Format for Playwright {
 struct Report<'o, 's> {
     /// Titles of the open suites, outermost first. The first one is a file.
     titles: Vec<String>,
+    /// Failures outside of tests, such as those of the global setup and teardown.
+    failures: Vec<Failure>,
+    claims: Claims,
     output: &'o mut Output<'s>,
+}
+
+/// Numbers of tests by their outcome.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Stats {
+    expected: Number,
+    skipped: Number,
+    unexpected: Number,
+    flaky: Number,
+}
+
+impl From<Stats> for Claims {
+    fn from(Stats { expected, skipped, unexpected, flaky }: Stats) -> Self {
+        let numbers = [expected, skipped, unexpected, flaky].map(Number::count);
+        Self { tests: numbers.into_iter().sum(), failures: unexpected.count() }
+    }
+}
+
+impl Report<'_, '_> {
+    /// Passes on what failed outside of tests, and compares the numbers.
+    fn finish<E: Error>(self) -> Result<(), E> {
+        let Self { failures, claims, output, .. } = self;
+        output.with(|sink| {
+            if failures.is_empty() {
+                let found = sink.tally();
+                return sink.compare(found, claims, &Test::default().of_run()).map(drop);
+            }
+            let problems = failures.into_iter().map(|failure| failure.into_problem(Nature::Error));
+            let attempts = vec![crate::Attempt::with(problems.collect())];
+            sink.add(Test { attempts, ..Test::default().of_run() })
+        })
+    }
 }
 
 impl Members for Report<'_, '_> {
@@ -49,8 +92,16 @@ impl Members for Report<'_, '_> {
         match name {
             "suites" => map.next_value_seed(Array(&mut Suites(self))),
             "specs" => map.next_value_seed(Array(&mut Specs(self))),
+            "errors" => {
+                self.failures = map.next_value::<List<Failure, MOST_PROBLEMS>>()?.0;
+                Ok(())
+            }
+            "stats" => {
+                self.claims = map.next_value::<Stats>()?.into();
+                Ok(())
+            }
             "title" => {
-                let Text(title) = map.next_value::<Text<MESSAGE>>()?;
+                let Name(title) = map.next_value()?;
                 let Some(last) = self.titles.last_mut() else { return Ok(()) };
                 *last = title;
                 Ok(())

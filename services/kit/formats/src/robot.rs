@@ -5,10 +5,13 @@ use std::io::BufRead;
 use assay_proto::{Fault, TestResult};
 
 use crate::{
-    Attempt, Format, Head, Property, Sink, Step, Test,
+    Attempt, Format, Head, Nature, Problem, Property, Sink, Step, Test,
+    durations::{duration, seconds},
     limits::{MESSAGE, MOST_STEPS, OUTPUT, STEP},
+    names::{named, shortened},
+    sink::{Amendment, Claims, count},
     texts::{beginning, keep_end},
-    values::{seconds, shortened, time},
+    times::time,
     xml::{Attributes, Elements, Path, read_elements},
 };
 
@@ -25,18 +28,46 @@ impl Format for Robot {
     }
 
     fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
-        let (suites, keywords) = (Vec::new(), Vec::new());
-        let mut report = Report { suites, test: None, keywords, sink };
-        read_elements(self.name(), file, &mut report)
+        let replaced = sink.replaced();
+        let (suites, keywords, statistic, claims) = Default::default();
+        let mut report = Report { suites, test: None, keywords, statistic, claims, sink };
+        read_elements(self.name(), file, &replaced, &mut report)?;
+        let Report { claims, sink, .. } = report;
+        let found = sink.tally();
+        sink.compare(found, claims, &Test::default().of_run()).map(drop)
+    }
+}
+
+/// Text of the status of a suite in front of the message of its teardown.
+const TEARDOWN: &str = "uite teardown failed:";
+
+/// A suite while its element is open.
+struct Suite {
+    name: String,
+    /// Number of tests that were passed on before it.
+    first: usize,
+    is_failed: bool,
+    message: String,
+}
+
+impl Suite {
+    /// Returns the failure of its teardown, after which Robot Framework counts its tests as failed.
+    fn teardown(&self) -> Option<Problem> {
+        let (_, message) = self.message.split_once(TEARDOWN).filter(|_| self.is_failed)?;
+        let message = format!("Parent suite teardown failed:\n{}", message.trim());
+        Some(Problem { nature: Nature::Failure, message, text: String::new() })
     }
 }
 
 /// State of the reader.
 struct Report<'s> {
-    suites: Vec<String>,
+    suites: Vec<Suite>,
     test: Option<Test>,
     /// Open keywords and blocks, as indexes of steps. Those beyond the limit have none.
     keywords: Vec<Option<usize>>,
+    /// The open line of the statistics, and that of all tests.
+    statistic: Claims,
+    claims: Claims,
     sink: Sink<'s>,
 }
 
@@ -49,20 +80,29 @@ impl Elements for Report<'_> {
         match path.name() {
             "suite" if self.test.is_none() && path.parent() != "statistics" => {
                 let name = attributes.get("name").unwrap_or_default();
-                self.suites.push(shortened(name.trim()));
+                let (name, first) = (shortened(name.trim()), self.sink.tally().tests);
+                self.suites.push(Suite { name, first, is_failed: false, message: String::new() });
             }
             "test" | "task" => {
                 let name = attributes.get("name").unwrap_or_default();
+                let suites: Vec<String> =
+                    self.suites.iter().map(|suite| suite.name.clone()).collect();
                 self.test = Some(Test {
-                    suites: self.suites.clone(),
-                    class: beginning(&self.suites.join("."), MESSAGE),
-                    name: beginning(name.trim(), MESSAGE),
+                    class: named(&suites.join(".")),
+                    suites,
+                    name: named(&name),
                     attempts: vec![Attempt::default()],
                     ..Test::default()
                 });
             }
             name if is_step(name) => self.open_step(name, attributes),
             "status" => self.status(path, attributes),
+            "stat" if path.parent() == "total" => {
+                let number = |name: &str| attributes.get(name).as_deref().and_then(count);
+                let [pass, fail, skip] = ["pass", "fail", "skip"].map(number);
+                let tests = pass.zip(fail).map(|(pass, fail)| pass + fail + skip.unwrap_or(0));
+                self.statistic = Claims { tests, failures: fail };
+            }
             _ => {}
         }
         Ok(())
@@ -70,10 +110,23 @@ impl Elements for Report<'_> {
 
     fn close(&mut self, path: &Path, text: &str) -> Result<(), Fault> {
         match path.name() {
-            "suite" if self.test.is_none() => _ = self.suites.pop(),
+            "suite" if self.test.is_none() && path.parent() != "statistics" => {
+                let suite = self.suites.pop();
+                if let Some((suite, problem)) = suite.and_then(|s| s.teardown().map(|p| (s, p))) {
+                    return self.sink.amend(suite.first, Amendment::Failure(problem));
+                }
+            }
+            "stat" if path.parent() == "total" && text.starts_with("All ") => {
+                self.claims = self.statistic;
+            }
             "test" | "task" => {
                 self.keywords.clear();
-                return self.test.take().map_or(Ok(()), &mut self.sink);
+                return self.test.take().map_or(Ok(()), |test| self.sink.add(test));
+            }
+            "status" if self.test.is_none() && path.parent() == "suite" => {
+                if let Some(suite) = self.suites.last_mut() {
+                    suite.message = beginning(text, MESSAGE);
+                }
             }
             name if is_step(name) => _ = self.keywords.pop(),
             "status" if !text.is_empty() => {
@@ -128,9 +181,15 @@ impl Report<'_> {
         let start = start.and_then(|start| time(&start));
         let end = attributes.get("endtime").and_then(|end| time(&end));
         let between = start.zip(end).map(|(start, end)| (end.0 - start.0).as_seconds_f64());
-        let elapsed = attributes.get("elapsed").and_then(|elapsed| seconds(&elapsed));
-        let elapsed = crate::values::duration(elapsed.or(between));
+        let elapsed = attributes.get("elapsed").and_then(|elapsed| seconds(&elapsed, true));
+        let elapsed = duration(elapsed.or(between));
         let keyword = self.keywords.last().copied();
+        if self.test.is_none() && path.parent() == "suite" {
+            if let Some(suite) = self.suites.last_mut() {
+                suite.is_failed = result == TestResult::Failed;
+            }
+            return;
+        }
         let Some(test) = &mut self.test else { return };
         let Some(attempt) = test.attempts.last_mut() else { return };
         if matches!(path.parent(), "test" | "task") {

@@ -1,4 +1,7 @@
 //! TAP, the Test Anything Protocol, versions 12 to 14, with subtests and YAML blocks.
+//!
+//! A file, and each subtest in it, has a plan: the number of its tests. As for the harness of Perl, a
+//! file whose plan is missing or not kept has failed, because its program died or lost count.
 
 mod point;
 
@@ -6,17 +9,41 @@ use std::io::BufRead;
 
 use assay_proto::{Fault, TestResult};
 
-use self::point::Point;
+use self::point::{Point, plan};
 use crate::{
     Attempt, Format, Head, Nature, Problem, Sink, Test,
-    limits::{DEEPEST, MESSAGE, TEXT},
+    durations::duration,
+    limits::{DEEPEST, MESSAGE, OUTPUT, TEXT},
     lines::Lines,
-    texts::{beginning, keep_beginning},
-    values::{duration, shortened},
+    names::{named, shortened},
+    sink::Claims,
+    sink::Tally,
+    texts::{beginning, keep_beginning, keep_end},
 };
 
 /// Number of spaces in front of the lines of a subtest.
 const INDENT: usize = 4;
+
+/// Name of the tests of a file that skips all of them.
+const ALL: &str = "All tests";
+
+/// First words of comments that sum up a run.
+const SUMMARY: [&str; 14] = [
+    "tests",
+    "suites",
+    "pass",
+    "passed",
+    "passing",
+    "fail",
+    "failed",
+    "failing",
+    "cancelled",
+    "skip",
+    "skipped",
+    "todo",
+    "duration_ms",
+    "ok",
+];
 
 /// The format of TAP.
 pub struct Tap;
@@ -26,39 +53,37 @@ impl Format for Tap {
         "TAP"
     }
 
+    /// A file may begin with comments, and with lines of the program that started the tests.
     fn recognizes(&self, head: &Head) -> bool {
-        let first = head.lines().find(|line| !line.is_empty()).unwrap_or_default();
+        let is_prologue = |line: &&[u8]| {
+            line.is_empty()
+                || [&b"> "[..], b"$ ", b"yarn run"].iter().any(|start| line.starts_with(start))
+                || line.starts_with(b"#") && !line.starts_with(b"# Subtest: ")
+        };
+        let first = head.lines().find(|line| !is_prologue(line)).unwrap_or_default();
         let text = String::from_utf8_lossy(first);
         text.starts_with("TAP version ")
             || text.starts_with("# Subtest: ")
-            || is_plan(&text)
+            || text.starts_with("Bail out!")
+            || plan(&text).is_some()
             || Point::parse(&text).is_some()
     }
 
     fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
-        let mut report = Report {
-            titles: Vec::new(),
-            children: Vec::new(),
-            last: None,
-            is_in_block: false,
-            sink,
-        };
+        let (titles, levels, last, is_in_block) = Default::default();
+        let mut report = Report { titles, levels, last, is_in_block, has_stopped: false, sink };
         let mut lines = Lines::new(self.name(), file);
         while let Some((_, line)) = lines.next()? {
             report.add(&String::from_utf8_lossy(line))?;
         }
-        report.flush()
+        report.end_file()
     }
 }
 
-fn is_plan(text: &str) -> bool {
-    text.strip_prefix("1..")
-        .is_some_and(|rest| rest.starts_with(|char: char| char.is_ascii_digit()))
-}
-
-/// The subtests of a test point, which come in front of it.
+/// The tests at a level: those of the file, or of the subtest of a test point, which comes behind them.
 #[derive(Clone, Copy, Default)]
-struct Children {
+struct Level {
+    plan: Option<usize>,
     count: usize,
     has_failures: bool,
 }
@@ -67,11 +92,13 @@ struct Children {
 struct Report<'s> {
     /// Titles of the open subtests by level.
     titles: Vec<String>,
-    children: Vec<Children>,
+    levels: Vec<Level>,
     /// The last test, to which the following lines belong. `None` after a suite.
     last: Option<Test>,
     /// Whether the following lines are a YAML block.
     is_in_block: bool,
+    /// Whether the program has stopped on purpose.
+    has_stopped: bool,
     sink: Sink<'s>,
 }
 
@@ -90,52 +117,111 @@ impl Report<'_> {
         let is_aligned = indent.is_multiple_of(INDENT);
         if text.starts_with("---") {
             self.is_in_block = true;
+        } else if text.starts_with("TAP version ") && indent == 0 {
+            return self.begin_file();
         } else if let Some(title) = text.strip_prefix("# Subtest:") {
             self.titles.resize(level, String::new());
             self.titles.push(shortened(title.trim()));
             return self.flush();
+        } else if let Some(comment) = text.strip_prefix('#') {
+            self.comment(comment);
+        } else if let Some((tests, reason)) = plan(text).filter(|_| is_aligned) {
+            return self.add_plan(level, tests, reason);
         } else if let Some(point) = Point::parse(text).filter(|_| is_aligned) {
             self.flush()?;
-            self.add_point(&point, level);
+            return self.add_point(&point, level);
         } else if let Some(reason) = text.strip_prefix("Bail out!") {
             self.flush()?;
+            self.has_stopped = true;
             let message = beginning(reason.trim(), MESSAGE);
             let problem = Problem { nature: Nature::Abortion, message, ..Problem::default() };
             let attempts = vec![Attempt::with(vec![problem])];
             let name = "Bail out!".to_owned();
             self.last = Some(Test { name, attempts, ..Test::default() });
-        } else if indent > 0 && !text.starts_with('#') && !is_plan(text) {
+        } else if indent > 0 {
             // Mocha writes the error below the test.
             self.describe(line.strip_prefix("  ").unwrap_or(line));
         }
         Ok(())
     }
 
-    /// Adds a test. A test with subtests is a suite, unless it fails for a reason of its own.
-    fn add_point(&mut self, point: &Point, level: usize) {
-        let own = self.children.get(level).copied().unwrap_or_default();
-        self.children.resize(level, Children::default());
-        let is_failed = point.result() == TestResult::Failed;
-        if let Some(parent) = self.children.last_mut() {
-            parent.count += 1;
-            parent.has_failures |= is_failed || own.has_failures;
+    /// Returns the tests at a level.
+    fn level(&mut self, level: usize) -> &mut Level {
+        if self.levels.len() <= level {
+            self.levels.resize(level + 1, Level::default());
         }
-        let is_suite = own.count > 0 && (own.has_failures || !is_failed);
+        &mut self.levels[level]
+    }
+
+    /// Adds the plan of a level. One of no tests skips all of them.
+    fn add_plan(&mut self, level: usize, tests: usize, reason: Option<&str>) -> Result<(), Fault> {
+        let known = *self.level(level);
+        if level == 0 && known.plan.is_some_and(|plan| plan == known.count) {
+            // Another file follows without a version.
+            self.begin_file()?;
+        }
+        self.level(level).plan = Some(tests);
+        if tests > 0 || level > 0 {
+            return Ok(());
+        }
+        self.flush()?;
+        let reason = reason.unwrap_or_default().to_owned();
+        let attempts = vec![Attempt { result: TestResult::Canceled, reason, ..Attempt::default() }];
+        self.sink.add(Test { name: ALL.to_owned(), attempts, ..Test::default() })
+    }
+
+    /// Adds a test. A test with subtests is a suite, unless it fails for a reason of its own.
+    fn add_point(&mut self, point: &Point, level: usize) -> Result<(), Fault> {
         self.titles.truncate(level + 1);
+        let own = self.levels.get(level + 1).copied().unwrap_or_default();
+        let is_failed = point.result() == TestResult::Failed;
+        let is_suite = own.count > 0 && (own.has_failures || !is_failed);
+        // The title at the level of the test is its own, or that of the subtest around it.
+        let titles = self.titles.iter().map(String::as_str).filter(|title| !title.is_empty());
+        let mut suites: Vec<String> = titles.map(ToOwned::to_owned).collect();
+        if self.titles.len() > level && suites.last().is_some_and(|title| title == point.name()) {
+            suites.pop();
+        }
+        let missing = own.plan.unwrap_or_default().saturating_sub(own.count);
+        if is_suite && missing > 0 {
+            let (found, claims) = own.compared();
+            let owner = Test {
+                suites: [&suites[..], &[point.name().to_owned()]].concat(),
+                ..Test::default()
+            };
+            self.sink.compare(found, claims, &owner)?;
+        }
+        self.levels.truncate(level + 1);
+        let parent = self.level(level);
+        parent.count += 1;
+        parent.has_failures |= is_failed || own.has_failures;
         if !is_suite {
-            // The title at the level of the test is its own, or that of the subtest around it.
-            let titles = self.titles.iter().map(String::as_str).filter(|title| !title.is_empty());
-            let mut suites: Vec<&str> = titles.collect();
-            if self.titles.len() > level && suites.last() == Some(&point.name()) {
-                suites.pop();
-            }
-            let class = shortened(&suites.join(" > "));
-            let name = point.name().to_owned();
+            let (class, name) = (shortened(&suites.join(" > ")), named(point.name()));
             let attempts = vec![point.attempt()];
-            self.last = Some(Test { class, name, attempts, ..Test::default() });
+            let seconds = attempts[0].seconds;
+            self.last = Some(Test { suites, class, name, seconds, attempts, ..Test::default() });
         }
         if self.titles.last().is_some_and(|title| title == point.name()) {
             self.titles.truncate(level);
+        }
+        Ok(())
+    }
+
+    /// Adds a comment, which explains the test in front of it.
+    fn comment(&mut self, comment: &str) {
+        let first = comment.split([' ', ':', '=']).find(|word| !word.is_empty());
+        if first.is_some_and(|first| SUMMARY.contains(&first)) {
+            return;
+        }
+        let Some(attempt) = self.last.as_mut().and_then(|test| test.attempts.last_mut()) else {
+            return;
+        };
+        let comment = comment.strip_prefix(' ').unwrap_or(comment);
+        if attempt.problems.is_empty() {
+            keep_end(&mut attempt.output, comment, OUTPUT);
+            keep_end(&mut attempt.output, "\n", OUTPUT);
+        } else {
+            self.describe(comment);
         }
     }
 
@@ -163,7 +249,43 @@ impl Report<'_> {
     }
 
     fn flush(&mut self) -> Result<(), Fault> {
-        self.last.take().map_or(Ok(()), &mut self.sink)
+        self.last.take().map_or(Ok(()), |test| self.sink.add(test))
+    }
+
+    /// Ends the file in front of this line, if there is one.
+    fn begin_file(&mut self) -> Result<(), Fault> {
+        if !self.levels.is_empty() {
+            self.end_file()?;
+        }
+        (self.titles, self.levels, self.has_stopped) = (Vec::new(), Vec::new(), false);
+        Ok(())
+    }
+
+    /// Compares the tests of a file with its plan.
+    fn end_file(&mut self) -> Result<(), Fault> {
+        self.flush()?;
+        let all = self.levels.first().copied().unwrap_or_default();
+        if self.has_stopped {
+            return Ok(());
+        }
+        let Some(plan) = all.plan else {
+            let message = "The plan is missing: the program ended before it had run all tests.";
+            return self.sink.fail_run(Nature::Abortion, message);
+        };
+        if all.count > plan {
+            let message = format!("The plan announces {plan} tests, but {} were run.", all.count);
+            return self.sink.fail_run(Nature::Error, &message);
+        }
+        let (found, claims) = all.compared();
+        self.sink.compare(found, claims, &Test::default().of_run()).map(drop)
+    }
+}
+
+impl Level {
+    /// Returns what was found, and what the plan claims.
+    fn compared(self) -> (Tally, Claims) {
+        let found = Tally { tests: self.count, failed: usize::from(self.has_failures) };
+        (found, Claims { tests: self.plan, failures: None })
     }
 }
 
@@ -174,7 +296,9 @@ mod tests {
     fn outline(file: &str) -> Vec<String> {
         let mut lines = Vec::new();
         read(file.as_bytes(), |test: Test| {
-            lines.push(format!("{:?} {}", test.result(), test.identifier()));
+            let reason = &test.attempts[0].reason;
+            let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+            lines.push(format!("{:?} {}{reason}", test.result(), test.identifier()));
             Ok(())
         })
         .unwrap();
@@ -203,7 +327,50 @@ mod tests {
     fn directives_and_bail_outs_are_read() {
         let file = "not ok 1 - later # TODO soon\nok 2 a \\# b # skip no printer\nnot ok 3 c#SKIP\n\
             Bail out! The database is gone.\n";
-        let expected = ["Canceled later", "Canceled a # b", "Failed c#SKIP", "Aborted Bail out!"];
+        let expected = [
+            "Canceled later: soon",
+            "Canceled a # b: no printer",
+            "Failed c#SKIP",
+            "Aborted Bail out!",
+        ];
         assert_eq!(outline(file), expected);
+    }
+
+    #[test]
+    fn a_plan_that_is_not_kept_fails_the_run() {
+        let found = ["Passed a", "Aborted Test run"];
+        assert_eq!(outline("TAP version 13\n1..7\nok 1 - a\n"), found);
+        assert_eq!(outline("ok 1 - a\n"), found);
+        assert_eq!(outline("1..1\nok 1 - a\nok 2 - b\n")[2], "Error Test run");
+        assert_eq!(outline("1..0 # SKIP no database\n"), ["Canceled All tests: no database"]);
+        let subtest = "1..1\n# Subtest: cart\n    1..3\n    ok 1 - adds\nok 1 - cart\n";
+        assert_eq!(outline(subtest), ["Passed cart.adds", "Aborted cart"]);
+        let two = "1..1\nok 1 - a\n1..2\nok 1 - b\n";
+        assert_eq!(outline(two), ["Passed a", "Passed b", "Aborted Test run"]);
+    }
+
+    #[test]
+    fn files_may_begin_with_comments_and_lines_of_npm() {
+        for prologue in
+            ["# Running tests in t/cart.t\n# perl 5.36\n", "\n> shop@1.0.0 test\n> tape\n\n"]
+        {
+            assert_eq!(outline(&format!("{prologue}1..1\nok 1 - a\n")), ["Passed a"]);
+        }
+    }
+
+    #[test]
+    fn durations_are_not_part_of_names() {
+        for (line, name, seconds) in [
+            ("ok 1 adds in 14ms", "adds", 0.014),
+            ("ok 1 - adds # time=2.5ms", "adds", 0.0025),
+            ("ok 1         - boolean                 119 ms", "boolean", 0.119),
+            ("ok 1 - answers in 14ms", "answers in 14ms", 0.0),
+        ] {
+            read(format!("1..1\n{line}\n").as_bytes(), |test: Test| {
+                assert_eq!((test.identifier().as_str(), test.seconds), (name, seconds), "{line}");
+                Ok(())
+            })
+            .unwrap();
+        }
     }
 }

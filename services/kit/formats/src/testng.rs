@@ -1,14 +1,17 @@
 //! The `testng-results.xml` of TestNG: suites, tests, classes and methods.
 
-use std::io::BufRead;
+use std::{collections::HashSet, io::BufRead};
 
 use assay_proto::{Fault, TestResult};
 
 use crate::{
-    Attempt, Format, Head, Property, Sink, Test,
+    Attempt, Format, Head, Property, Retry, Sink, Test,
+    durations::duration,
     limits::{MESSAGE, MOST_LABELS, OUTPUT},
+    names::{named, shortened},
+    sink::{Claims, count},
     texts::{beginning, keep_end},
-    values::{duration, shortened, time},
+    times::time,
     xml::{Attributes, Elements, Path, read_elements},
 };
 
@@ -26,8 +29,20 @@ impl Format for TestNg {
 
     fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
         let (suites, class) = (Vec::new(), String::new());
-        let mut report = Report { suites, class, test: None, is_configuration: false, sink };
-        read_elements(self.name(), file, &mut report)
+        let replaced = sink.replaced();
+        let mut report = Report {
+            suites,
+            class,
+            test: None,
+            is_configuration: false,
+            is_retried: false,
+            retried: HashSet::new(),
+            claims: Claims::default(),
+            ignored: 0,
+            configurations: 0,
+            sink,
+        };
+        read_elements(self.name(), file, &replaced, &mut report)
     }
 }
 
@@ -39,6 +54,15 @@ struct Report<'s> {
     test: Option<Test>,
     /// Whether the open method prepares tests or cleans up. It only counts if it fails.
     is_configuration: bool,
+    /// Whether the open method failed and was run again.
+    is_retried: bool,
+    /// Methods that were run again, with their parameters.
+    retried: HashSet<(String, String)>,
+    /// What the report states about itself. Ignored tests are not listed.
+    claims: Claims,
+    ignored: usize,
+    /// Number of failed configuration methods that were passed on.
+    configurations: usize,
     sink: Sink<'s>,
 }
 
@@ -53,7 +77,13 @@ impl Elements for Report<'_> {
                 let name = attributes.get("name").unwrap_or_default();
                 self.suites.push(shortened(name.trim()));
             }
-            "class" => self.class = beginning(&attributes.get("name").unwrap_or_default(), MESSAGE),
+            "class" => self.class = named(&attributes.get("name").unwrap_or_default()),
+            "testng-results" => attributes.each(|name, value| match name {
+                "total" => self.claims.tests = count(value),
+                "failed" => self.claims.add_failures(value),
+                "ignored" => self.ignored = count(value).unwrap_or_default(),
+                _ => {}
+            }),
             "test-method" => self.open_method(attributes),
             _ => {}
         }
@@ -63,17 +93,21 @@ impl Elements for Report<'_> {
     fn close(&mut self, path: &Path, text: &str) -> Result<(), Fault> {
         match path.name() {
             "suite" | "test" => _ = self.suites.pop(),
-            "test-method" => {
-                let counts =
-                    |test: &Test| !self.is_configuration || test.result() == TestResult::Error;
-                return self.test.take().filter(counts).map_or(Ok(()), &mut self.sink);
+            "test-method" => return self.close_method(),
+            "testng-results" => {
+                let mut found = self.sink.tally();
+                found.tests = found.tests - self.configurations + self.ignored;
+                let owner = Test::default().of_run();
+                return self.sink.compare(found, self.claims, &owner).map(drop);
             }
             name => {
                 let Some(method) = &mut self.test else { return Ok(()) };
                 let Some(attempt) = method.attempts.last_mut() else { return Ok(()) };
                 match (name, attempt.problems.last_mut()) {
                     ("message", Some(problem)) => problem.message = beginning(text, MESSAGE),
-                    ("message", None) => attempt.reason = beginning(text, MESSAGE),
+                    ("message", None) if !text.is_empty() => {
+                        attempt.reason = beginning(text, MESSAGE);
+                    }
                     ("full-stacktrace" | "stack-trace", Some(problem)) => {
                         text.clone_into(&mut problem.text);
                     }
@@ -94,14 +128,35 @@ impl Elements for Report<'_> {
 }
 
 impl Report<'_> {
+    /// Passes a method on. After one that was retried, the next one is a further attempt.
+    fn close_method(&mut self) -> Result<(), Fault> {
+        let Some(mut test) = self.test.take() else { return Ok(()) };
+        if self.is_configuration {
+            if test.result() != TestResult::Error {
+                return Ok(());
+            }
+            self.configurations += 1;
+            return self.sink.add(test);
+        }
+        let key = (test.identifier(), test.variant());
+        if self.retried.remove(&key) {
+            test.retry = Retry::AfterFailure;
+        }
+        if self.is_retried {
+            self.retried.insert(key);
+        }
+        self.sink.add(test)
+    }
+
     fn open_method(&mut self, attributes: &Attributes<'_>) {
         let mut test =
             Test { suites: self.suites.clone(), class: self.class.clone(), ..Test::default() };
         let mut result = TestResult::Canceled;
         self.is_configuration = attributes.get("is-config").as_deref() == Some("true");
+        self.is_retried = attributes.get("retried").as_deref() == Some("true");
         attributes.each(|name, value| match (name, value) {
-            ("name", value) => test.name = beginning(value.trim(), MESSAGE),
-            ("started-at", value) => test.start = time(value.trim_end_matches(" GMT")),
+            ("name", value) => test.name = named(value),
+            ("started-at", value) => test.start = time(value),
             ("duration-ms", value) => {
                 let milliseconds: Option<f64> = value.trim().parse().ok();
                 test.seconds = duration(milliseconds.map(|milliseconds| milliseconds / 1e3));
@@ -109,6 +164,8 @@ impl Report<'_> {
             ("status", "PASS") => result = TestResult::Passed,
             ("status", "FAIL") if self.is_configuration => result = TestResult::Error,
             ("status", "FAIL") => result = TestResult::Failed,
+            // TestNG reports attempts before the last one as skipped.
+            ("status", "SKIP") if self.is_retried => result = TestResult::Failed,
             _ => {}
         });
         let attempt = Attempt::new(test.start, test.seconds, result);

@@ -8,12 +8,15 @@ use std::{collections::HashMap, io::BufRead};
 use assay_proto::{Fault, TestResult};
 
 use crate::{
-    Attachment, Attempt, Format, Head, Sink, Test,
+    Attachment, Attempt, Format, Head, Nature, Problem, Sink, Test,
+    durations::seconds,
     fault::excessive,
     held::Held,
-    limits::{MESSAGE, OUTPUT},
+    limits::{MESSAGE, MOST_PROBLEMS, OUTPUT},
+    names::named,
+    sink::{Claims, count},
     texts::{beginning, keep_end},
-    values::{duration, time},
+    times::time,
     xml::{Attributes, Elements, Path, read_elements},
 };
 
@@ -40,10 +43,13 @@ impl Format for Trx {
             id: String::new(),
             results: Vec::new(),
             held: Held::default(),
+            summary: Summary::default(),
             sink,
         };
-        read_elements(self.name(), file, &mut report)?;
-        report.release()
+        let replaced = report.sink.replaced();
+        read_elements(self.name(), file, &replaced, &mut report)?;
+        report.release()?;
+        report.finish()
     }
 }
 
@@ -54,6 +60,18 @@ struct Open {
     test: Test,
     /// Whether it only sums up the results within it, such as the rows of a data-driven test.
     is_sum: bool,
+}
+
+/// What the run states about itself.
+#[derive(Default)]
+struct Summary {
+    claims: Claims,
+    is_failed: bool,
+    /// Messages about the run, such as the crash of the test host.
+    problems: Vec<Problem>,
+    is_problem: bool,
+    /// Results that sum up others, which some tools count.
+    sums: usize,
 }
 
 /// State of the reader.
@@ -69,6 +87,7 @@ struct Report<'s> {
     /// Open results, outermost first.
     results: Vec<Open>,
     held: Held<String>,
+    summary: Summary,
     sink: Sink<'s>,
 }
 
@@ -90,8 +109,21 @@ impl Elements for Report<'_> {
                     let problem = "it has too many definitions";
                     return Err(excessive(Trx.name(), "split the report", problem));
                 }
-                self.classes.insert(id, beginning(&class, MESSAGE));
+                self.classes.insert(id, named(&class));
             }
+            "ResultSummary" => {
+                let outcome = attributes.get("outcome").unwrap_or_default();
+                let is_failed = ["Failed", "Error", "Aborted", "Timeout", "Disconnected"];
+                self.summary.is_failed = is_failed.contains(&outcome.as_str());
+            }
+            "Counters" => attributes.each(|name, value| match name {
+                "total" => self.summary.claims.tests = count(value),
+                "failed" | "error" | "timeout" | "aborted" => {
+                    self.summary.claims.add_failures(value);
+                }
+                _ => {}
+            }),
+            "RunInfo" => self.open_run_info(attributes),
             name if is_result(name) => self.results.push(result(attributes)),
             "InnerResults" => {
                 if let Some(outer) = self.results.last_mut() {
@@ -115,6 +147,11 @@ impl Elements for Report<'_> {
                 return self.release();
             }
             name if is_result(name) => return self.add(),
+            "Text" if path.parent() == "RunInfo" && self.summary.is_problem => {
+                if let Some(problem) = self.summary.problems.last_mut() {
+                    problem.message = beginning(text, MESSAGE);
+                }
+            }
             name => {
                 let Some(attempt) = self.attempt() else { return Ok(()) };
                 match (name, attempt.problems.last_mut()) {
@@ -141,18 +178,52 @@ impl Report<'_> {
     fn add(&mut self) -> Result<(), Fault> {
         let Some(Open { id, mut test, is_sum }) = self.results.pop() else { return Ok(()) };
         if is_sum {
+            self.summary.sums += 1;
             return Ok(());
         }
         if self.is_defined {
             identify(&self.classes, &id, &mut test);
-            return (self.sink)(test);
+            return self.sink.add(test);
         }
         self.held.push(id, test, Trx.name())
     }
 
+    /// Begins a message about the run. Others than errors are information.
+    fn open_run_info(&mut self, attributes: &Attributes<'_>) {
+        let nature = match attributes.get("outcome").unwrap_or_default().as_str() {
+            "Error" | "Failed" | "Timeout" => Some(Nature::Error),
+            "Aborted" | "Disconnected" => Some(Nature::Abortion),
+            _ => None,
+        };
+        self.summary.is_problem = nature.is_some();
+        if let Some(nature) = nature {
+            self.summary.problems.truncate(MOST_PROBLEMS - 1);
+            self.summary.problems.push(Problem { nature, ..Problem::default() });
+        }
+    }
+
+    /// Passes on what the run states about itself.
+    fn finish(&mut self) -> Result<(), Fault> {
+        let Summary { mut claims, is_failed, mut problems, sums, .. } =
+            std::mem::take(&mut self.summary);
+        let mut found = self.sink.tally();
+        found.tests += sums;
+        let owner = Test::default().of_run();
+        // The adapter of xUnit.net logs each failed test.
+        problems.retain(|problem| found.failed == 0 || !problem.message.starts_with("[xUnit.net"));
+        if is_failed && !problems.is_empty() {
+            let attempts = vec![Attempt::with(problems)];
+            return self.sink.add(Test { attempts, ..owner });
+        }
+        if is_failed {
+            claims.failures = claims.failures.max(Some(1));
+        }
+        self.sink.compare(found, claims, &owner).map(drop)
+    }
+
     fn release(&mut self) -> Result<(), Fault> {
         let Self { held, classes, sink, .. } = self;
-        held.release(|id, test| identify(classes, id, test), *sink)
+        held.release(|id, test| identify(classes, id, test), &mut **sink)
     }
 }
 
@@ -175,9 +246,9 @@ fn result(attributes: &Attributes<'_>) -> Open {
     let mut outcome = TestResult::Canceled;
     attributes.each(|name, value| match name {
         "testId" => open.id = beginning(value, MESSAGE),
-        "testName" => open.test.name = beginning(value.trim(), MESSAGE),
+        "testName" => open.test.name = named(value),
         "startTime" => open.test.start = time(value),
-        "duration" => open.test.seconds = clock(value),
+        "duration" => open.test.seconds = seconds(value, true).unwrap_or_default(),
         "outcome" => {
             outcome = match value {
                 "Passed" | "PassedButRunAborted" | "Warning" | "Completed" => TestResult::Passed,
@@ -192,11 +263,4 @@ fn result(attributes: &Attributes<'_>) -> Open {
     let attempt = Attempt::new(open.test.start, open.test.seconds, outcome);
     open.test.attempts.push(attempt);
     open
-}
-
-/// Returns the seconds of a duration such as `00:01:30.5000000`.
-fn clock(text: &str) -> f64 {
-    let parts = text.split(':').map(|part| part.trim().parse::<f64>().ok());
-    let seconds = parts.reduce(|sum, part| Some(sum? * 60.0 + part?)).flatten();
-    duration(seconds)
 }

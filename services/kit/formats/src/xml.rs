@@ -2,23 +2,26 @@
 
 mod elements;
 mod pieces;
+mod references;
 
-use std::io::{self, BufRead, Read};
+use std::io::BufRead;
 
 use assay_proto::Fault;
 use quick_xml::{
-    Error, Reader, XmlVersion,
-    encoding::DecodingReader,
-    escape::resolve_predefined_entity,
-    events::{BytesDecl, BytesRef, BytesStart, Event},
+    Error, Reader,
+    events::{BytesStart, Event},
 };
 
 pub(crate) use self::elements::{Elements, read_elements};
-use self::pieces::{Excess, Pieces};
-use crate::{fault::broken, limits::DEEPEST, texts::storable};
-
-/// Size of the beginning of a file that is searched for its encoding, in bytes.
-const HEAD: u64 = 512;
+use self::{
+    pieces::{Excess, Pieces},
+    references::Half,
+};
+use crate::{
+    decoded::Replaced,
+    fault::{broken, truncated},
+    limits::DEEPEST,
+};
 
 /// A reader of one format, which receives the parts of the document.
 pub(crate) trait Document {
@@ -74,16 +77,14 @@ impl Path {
 }
 
 /// The attributes of an element, by their names without namespace.
-pub(crate) struct Attributes<'a>(&'a BytesStart<'a>);
+pub(crate) struct Attributes<'a>(&'a BytesStart<'a>, &'a Replaced);
 
 impl Attributes<'_> {
     /// Calls `handle` with the name and value of each attribute.
     pub(crate) fn each(&self, mut handle: impl FnMut(&str, &str)) {
         for attribute in self.0.attributes().with_checks(false).flatten() {
-            let value = attribute.normalized_value(XmlVersion::Implicit1_0);
-            // A value with unknown entities is kept verbatim.
-            let value = value.unwrap_or_else(|_| attribute.value.clone());
-            handle(attribute.key.local_name().as_ref(), &storable(&value));
+            let value = references::value(&attribute.value, self.1);
+            handle(attribute.key.local_name().as_ref(), &value);
         }
     }
 
@@ -99,19 +100,31 @@ impl Attributes<'_> {
     }
 }
 
-/// Parses a file of the format with this name.
+/// Parses a file of the format with this name. Characters that are replaced are added to `replaced`.
 pub(crate) fn read(
     format: &str,
     file: impl BufRead,
+    replaced: &Replaced,
     document: &mut impl Document,
 ) -> Result<(), Fault> {
-    let mut parser = Parser::new(format, file)?;
+    let mut reader = reader(file);
     let (mut path, mut buffer, mut is_empty) = (Path::default(), Vec::new(), true);
+    let (mut half, mut resolved) = (Half::default(), String::new());
     loop {
         buffer.clear();
-        let event = parser.reader.read_event_into(&mut buffer);
-        match event.map_err(|error| fault(format, &parser.reader, &error))? {
-            Event::DocType(doctype) => reject_declarations(&doctype)?,
+        let event = reader.read_event_into(&mut buffer);
+        let event = event.map_err(|error| fault(format, &reader, &error))?;
+        if let Event::GeneralRef(reference) = &event {
+            half.resolve(reference, &mut resolved, replaced);
+        } else {
+            half.end(&mut resolved, replaced);
+        }
+        if !resolved.is_empty() {
+            document.text(&path, &resolved);
+            resolved.clear();
+        }
+        match event {
+            Event::DocType(doctype) => reject_entities(&doctype)?,
             Event::Start(element) => {
                 is_empty = false;
                 if path.depth() == DEEPEST {
@@ -120,7 +133,7 @@ pub(crate) fn read(
                     return Err(Fault::Refused { code: "too_deep", reason });
                 }
                 path.push(element.local_name().as_ref());
-                document.open(&path, &Attributes(&element))?;
+                document.open(&path, &Attributes(&element, replaced))?;
             }
             Event::End(_) => {
                 document.close(&path)?;
@@ -128,19 +141,8 @@ pub(crate) fn read(
             }
             Event::Text(text) => document.text(&path, &text.xml10_content()),
             Event::CData(text) => document.text(&path, &text.xml10_content()),
-            Event::GeneralRef(reference) => {
-                let Some(text) = resolved(&reference) else {
-                    let place = format!("near byte {}", parser.reader.buffer_position());
-                    return Err(broken(format, &place, "it has an unknown entity"));
-                };
-                document.text(&path, &text);
-            }
             Event::Eof if is_empty || path.depth() > 0 => {
-                return Err(broken(
-                    format,
-                    "at its end",
-                    "it ends before its last element is closed",
-                ));
+                return Err(truncated(format, &place(&reader, reader.buffer_position())));
             }
             Event::Eof => return Ok(()),
             _ => {}
@@ -150,17 +152,17 @@ pub(crate) fn read(
 
 /// Returns the name of the root element of a document of which this is the beginning.
 pub(crate) fn root(head: &[u8]) -> Result<Option<String>, Fault> {
-    let mut parser = Parser::new("XML", head)?;
+    let mut reader = reader(head);
     let mut buffer = Vec::new();
     loop {
         buffer.clear();
-        match parser.reader.read_event_into(&mut buffer) {
-            Ok(Event::DocType(doctype)) => reject_declarations(&doctype)?,
+        match reader.read_event_into(&mut buffer) {
+            Ok(Event::DocType(doctype)) => reject_entities(&doctype)?,
             Ok(Event::Start(element)) => {
                 return Ok(Some(element.local_name().as_ref().to_owned()));
             }
             Ok(Event::Text(text)) if !text.trim().is_empty() => return Ok(None),
-            Err(error) => match fault("XML", &parser.reader, &error) {
+            Err(error) => match fault("XML", &reader, &error) {
                 fault @ Fault::Refused { .. } => return Err(fault),
                 _ => return Ok(None),
             },
@@ -170,76 +172,43 @@ pub(crate) fn root(head: &[u8]) -> Result<Option<String>, Fault> {
     }
 }
 
-type Decoded<F> = Pieces<DecodingReader<io::Chain<io::Cursor<Vec<u8>>, F>>>;
-
-struct Parser<F: BufRead> {
-    reader: Reader<Decoded<F>>,
+/// Returns a reader of a document in UTF-8.
+fn reader<F: BufRead>(file: F) -> Reader<Pieces<F>> {
+    let mut reader = Reader::from_reader(Pieces::new(file));
+    let config = reader.config_mut();
+    config.expand_empty_elements = true;
+    // Tools write texts such as `A & B` as they are.
+    config.allow_dangling_amp = true;
+    reader
 }
 
-impl<F: BufRead> Parser<F> {
-    fn new(format: &str, file: F) -> Result<Self, Fault> {
-        let text = decoded(file).map_err(|error| broken(format, "near byte 0", &error))?;
-        let mut reader = Reader::from_reader(Pieces::new(text));
-        reader.config_mut().expand_empty_elements = true;
-        Ok(Self { reader })
-    }
-}
-
-/// Returns a reader of the file as text, by its byte order mark or declared encoding.
-fn decoded<F: BufRead>(
-    mut file: F,
-) -> io::Result<DecodingReader<io::Chain<io::Cursor<Vec<u8>>, F>>> {
-    let mut head = Vec::new();
-    file.by_ref().take(HEAD).read_to_end(&mut head)?;
-    let declaration = declaration(&head).map(|text| BytesStart::from_content(text, "xml".len()));
-    let encoding = declaration.and_then(|start| BytesDecl::from_start(start).encoder());
-    let encoding = encoding.filter(|encoding| encoding.is_ascii_compatible());
-    let mut text = DecodingReader::new(io::Cursor::new(head).chain(file));
-    if let Some(encoding) = encoding {
-        text.set_encoding(encoding);
-    }
-    Ok(text)
-}
-
-/// Returns the contents of the XML declaration, if it is readable without knowing the encoding.
-fn declaration(head: &[u8]) -> Option<String> {
-    let rest = head.strip_prefix(b"<?")?;
-    let end = rest.windows(2).position(|pair| pair == b"?>")?;
-    let text = std::str::from_utf8(&rest[..end]).ok()?;
-    text.starts_with("xml").then(|| text.to_owned())
-}
-
-/// Rejects documents with declarations of their own or in other files.
-fn reject_declarations(doctype: &str) -> Result<(), Fault> {
+/// Rejects documents with entities of their own or of other files. A document type without any is
+/// ignored; its file is never fetched.
+fn reject_entities(doctype: &str) -> Result<(), Fault> {
     let declares = |word: &str| doctype.contains(word);
-    if ["[", "SYSTEM", "PUBLIC", "ENTITY"].into_iter().any(declares) {
-        return Err(Excess::Declarations.into());
+    if ["<!ENTITY", "%"].into_iter().any(declares) {
+        return Err(Excess::Entities.into());
     }
     Ok(())
 }
 
-/// Returns the text of a character reference or of a predefined entity.
-fn resolved(reference: &BytesRef<'_>) -> Option<String> {
-    if let Ok(Some(char)) = reference.resolve_char_ref() {
-        return Some(char.to_string());
-    }
-    resolve_predefined_entity(&reference.xml10_content()).map(ToOwned::to_owned)
+/// Returns the line and column of a position in the output of the pieces.
+fn place<F: BufRead>(reader: &Reader<Pieces<F>>, position: u64) -> String {
+    let (line, column) = reader.get_ref().place(position);
+    format!("line {line}, column {column}")
 }
 
-/// Returns the position of an error in the file, in bytes.
-fn position<F: BufRead>(reader: &Reader<Decoded<F>>) -> u64 {
-    reader.error_position().saturating_add_signed(reader.get_ref().shift())
-}
-
-fn fault<F: BufRead>(format: &str, reader: &Reader<Decoded<F>>, error: &Error) -> Fault {
+fn fault<F: BufRead>(format: &str, reader: &Reader<Pieces<F>>, error: &Error) -> Fault {
     if let Error::Io(error) = error
         && let Some(excess) = error.get_ref().and_then(|error| error.downcast_ref::<Excess>())
     {
         return (*excess).into();
     }
-    let place = format!("near byte {}", position(reader));
+    let place = place(reader, reader.error_position());
     match error {
-        Error::Io(_) => broken(format, &place, "it is incomplete or has invalid characters"),
+        Error::Io(_) => broken(format, &place, "it is unreadable"),
+        // A markup that does not end.
+        Error::Syntax(_) => truncated(format, &place),
         error => broken(format, &place, format_args!("it is not well-formed: {error}")),
     }
 }

@@ -6,9 +6,12 @@ use assay_proto::{Fault, TestResult, Timestamp};
 
 use crate::{
     Attempt, Format, Head, Sink, Test,
+    durations::seconds,
     limits::MESSAGE,
+    names::{named, shortened},
+    sink::{Claims, Tally, count},
     texts::beginning,
-    values::{seconds, shortened, time},
+    times::time,
     xml::{Attributes, Elements, Path, read_elements},
 };
 
@@ -25,8 +28,10 @@ impl Format for Xunit {
     }
 
     fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
-        let mut report = Report { assembly: String::new(), start: None, test: None, sink };
-        read_elements(self.name(), file, &mut report)
+        let replaced = sink.replaced();
+        let (assembly, claims, before) = Default::default();
+        let mut report = Report { assembly, start: None, claims, before, test: None, sink };
+        read_elements(self.name(), file, &replaced, &mut report)
     }
 }
 
@@ -36,6 +41,9 @@ struct Report<'s> {
     assembly: String,
     /// Start time of the open assembly.
     start: Option<Timestamp>,
+    /// What the open assembly states about itself, and what was passed on before it.
+    claims: Claims,
+    before: Tally,
     test: Option<Test>,
     sink: Sink<'s>,
 }
@@ -50,9 +58,7 @@ impl Elements for Report<'_> {
             "assembly" => {
                 let name = attributes.get("name").unwrap_or_default();
                 self.assembly = shortened(name.rsplit(['/', '\\']).next().unwrap_or_default());
-                let date = attributes.get("run-date").unwrap_or_default();
-                let clock = attributes.get("run-time").unwrap_or_default();
-                self.start = time(&format!("{date}T{clock}"));
+                self.open_assembly(attributes);
             }
             "test" => self.test = Some(self.test(attributes)),
             // A failure outside of tests, such as the clean-up of a class.
@@ -76,7 +82,12 @@ impl Elements for Report<'_> {
     fn close(&mut self, path: &Path, text: &str) -> Result<(), Fault> {
         let name = path.name();
         if name == "test" || (name == "error" && path.parent() == "errors") {
-            return self.test.take().map_or(Ok(()), &mut self.sink);
+            return self.test.take().map_or(Ok(()), |test| self.sink.add(test));
+        }
+        if name == "assembly" {
+            let found = self.sink.tally().since(self.before);
+            let owner = Test { name: self.assembly.clone(), ..Test::default() };
+            return self.sink.compare(found, self.claims, &owner).map(drop);
         }
         let attempt = self.test.as_mut().and_then(|test| test.attempts.last_mut());
         let Some(attempt) = attempt else { return Ok(()) };
@@ -92,11 +103,26 @@ impl Elements for Report<'_> {
 }
 
 impl Report<'_> {
+    /// Reads what an assembly states. Only its start in version 3 has a time zone.
+    fn open_assembly(&mut self, attributes: &Attributes<'_>) {
+        (self.claims, self.before) = (Claims::default(), self.sink.tally());
+        let (mut date, mut clock, mut start) = (String::new(), String::new(), None);
+        attributes.each(|name, value| match name {
+            "run-date" => value.clone_into(&mut date),
+            "run-time" => value.clone_into(&mut clock),
+            "start-rtf" => start = time(value),
+            "total" => self.claims.tests = count(value),
+            "failed" | "errors" => self.claims.add_failures(value),
+            _ => {}
+        });
+        self.start = start.or_else(|| time(&format!("{date}T{clock}")));
+    }
+
     fn named(&self, class: &str, name: &str) -> Test {
         Test {
             suites: vec![self.assembly.clone()],
-            class: beginning(class.trim(), MESSAGE),
-            name: beginning(name.trim(), MESSAGE),
+            class: named(class),
+            name: named(name),
             start: self.start,
             ..Test::default()
         }
@@ -110,10 +136,12 @@ impl Report<'_> {
         let mut test = self.named(&class, own.unwrap_or(&name));
         let mut result = TestResult::Canceled;
         attributes.each(|name, value| match (name, value) {
-            ("time", value) => test.seconds = seconds(value).unwrap_or_default(),
+            ("time", value) => test.seconds = seconds(value, true).unwrap_or_default(),
             ("start-rtf", value) => test.start = time(value).or(test.start),
             ("result", "Pass") => result = TestResult::Passed,
-            ("result", "Fail") => result = TestResult::Failed,
+            ("result", "Skip" | "NotRun") => result = TestResult::Canceled,
+            // Also a result that is not known: it is not skipped without a word.
+            ("result", _) => result = TestResult::Failed,
             _ => {}
         });
         test.attempts = vec![Attempt::new(test.start, test.seconds, result)];

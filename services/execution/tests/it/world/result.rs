@@ -142,7 +142,7 @@ impl World {
             project_id: self.project.clone(),
             execution_id: id.to_owned(),
             reporter: reporter.map(str::to_owned),
-            variant: None,
+            ..AddReportTarget::default()
         };
         let chunk = file.to_vec().into();
         let message = AddReportRequest { target: Some(target), chunk, file: None, last: true };

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
+use assay_proto::Fault;
 use serde::Deserialize;
 
-use super::outcome::ReportedStep;
+use super::outcome::{Details, ReportedStep};
 use crate::{
-    Step,
-    json::{List, Text},
+    Nature, Problem, Sink, Step, Test,
+    json::{List, Name, Text},
+    limits::MOST_PROBLEMS,
 };
 
 /// Maximum number of references from tests to fixtures. Further ones are not shown.
@@ -23,6 +25,7 @@ const MOST_CHILDREN: usize = 100_000;
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Container {
+    name: Name,
     /// Ids of results.
     children: List<Text<64>, MOST_CHILDREN>,
     befores: List<ReportedStep, MOST_FIXTURES>,
@@ -31,8 +34,19 @@ pub(super) struct Container {
 
 /// The fixtures of a container, as steps.
 struct Group {
+    /// Name of the container.
+    name: String,
     before: Vec<Step>,
     after: Vec<Step>,
+    /// Whether a result of the container failed, too.
+    is_explained: bool,
+}
+
+/// Errors outside of all tests, which Allure 3 writes to a file of their own.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Globals {
+    errors: List<Details, MOST_PROBLEMS>,
 }
 
 /// The fixtures of all tests.
@@ -42,6 +56,7 @@ pub(super) struct Fixtures {
     /// Indexes of groups by the ids of results.
     of_results: HashMap<String, Vec<usize>>,
     references: usize,
+    globals: Vec<Problem>,
 }
 
 impl Fixtures {
@@ -64,7 +79,37 @@ impl Fixtures {
                 self.of_results.entry(child.0).or_default().push(self.groups.len());
             }
         }
-        self.groups.push(Group { before, after });
+        let name = container.name.0;
+        self.groups.push(Group { name, before, after, is_explained: false });
+    }
+
+    pub(super) fn add_globals(&mut self, globals: Globals) {
+        let problems = globals.errors.0.into_iter().map(|error| error.problem(Nature::Error));
+        self.globals.extend(problems);
+        self.globals.truncate(MOST_PROBLEMS);
+    }
+
+    /// Notes that a result failed, which explains the failures of its fixtures.
+    pub(super) fn explain(&mut self, result: &str) {
+        for index in self.of_results.get(result).into_iter().flatten() {
+            self.groups[*index].is_explained = true;
+        }
+    }
+
+    /// Passes on the fixtures that failed although their tests did not, and the errors of the run.
+    pub(super) fn finish(self, sink: Sink<'_>) -> Result<(), Fault> {
+        for group in self.groups.into_iter().filter(|group| !group.is_explained) {
+            for step in group.before.into_iter().chain(group.after) {
+                let Some(nature) = Nature::of(step.result) else { continue };
+                let problem = Problem { nature, message: step.message, ..Problem::default() };
+                let owner = Test { class: group.name.clone(), name: step.name, ..Test::default() };
+                sink.add_own(owner, problem)?;
+            }
+        }
+        for problem in self.globals {
+            sink.add_own(Test::default().of_run(), problem)?;
+        }
+        Ok(())
     }
 
     /// Returns the fixtures before and after a result.

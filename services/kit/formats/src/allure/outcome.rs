@@ -6,9 +6,11 @@ use serde::Deserialize;
 use super::fixtures::Fixtures;
 use crate::{
     Attachment, Attempt, Content, Link, Nature, Problem, Property, Step, Test,
-    json::{List, Number, Text},
+    durations::duration,
+    json::{Flag, List, Name, Number, Text},
     limits::{DEEPEST, MESSAGE, MOST_ATTACHMENTS, MOST_LABELS, MOST_STEPS, STEP, TEXT},
-    values::{duration, since_1970},
+    names::named,
+    times::since_1970,
 };
 
 /// Names of labels that describe the run and not the test.
@@ -33,6 +35,7 @@ pub(super) struct Brief {
     uuid: Text<256>,
     history_id: Text<256>,
     start: Number,
+    parameters: List<Parameter, MOST_LABELS>,
 }
 
 impl Brief {
@@ -41,12 +44,16 @@ impl Brief {
         self.start.0.map_or(0, |start| start as i64)
     }
 
-    /// Returns the id that all attempts of a test have.
+    /// Returns the id that all attempts of an instance have. Some tools have one id for all instances.
     pub(super) fn history(self, index: usize) -> String {
+        let instance: Vec<String> = Parameter::distinctive(&self.parameters)
+            .map(|parameter| format!("{}={}", parameter.name.0, parameter.value.0))
+            .collect();
+        let instance = instance.join(", ");
         match (self.history_id.0, self.uuid.0) {
             (history, uuid) if history.is_empty() && uuid.is_empty() => format!("file {index}"),
             (history, uuid) if history.is_empty() => format!("result {uuid}"),
-            (history, _) => history,
+            (history, _) => format!("{history} {instance}"),
         }
     }
 }
@@ -55,8 +62,8 @@ impl Brief {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Outcome {
     uuid: Text<256>,
-    name: Text<MESSAGE>,
-    full_name: Text<MESSAGE>,
+    name: Name,
+    full_name: Name,
     labels: List<Label, MOST_LABELS>,
     links: List<ReportedLink, MOST_LABELS>,
     parameters: List<Parameter, MOST_LABELS>,
@@ -88,16 +95,22 @@ struct Parameter {
     name: Text<256>,
     value: Text<MESSAGE>,
     /// Whether the parameter is the same test with any value.
-    excluded: bool,
+    excluded: Flag,
     /// `masked` and `hidden` values are secrets.
     mode: Text<16>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Details {
+pub(super) struct Details {
     message: Text<MESSAGE>,
     trace: Text<TEXT>,
+}
+
+impl Details {
+    pub(super) fn problem(self, nature: Nature) -> Problem {
+        Problem { nature, message: self.message.0.trim().to_owned(), text: self.trace.0 }
+    }
 }
 
 /// A step of a result, or a fixture of a container.
@@ -124,7 +137,7 @@ struct ReportedAttachment {
 
 impl Outcome {
     /// Adds the attempt to a test, and completes it.
-    pub(super) fn add_to(self, test: &mut Test, fixtures: &Fixtures) {
+    pub(super) fn add_to(self, test: &mut Test, fixtures: &mut Fixtures) {
         self.identify(test);
         let is_kept = |label: &&Label| !TECHNICAL.contains(&label.name.0.as_str());
         let labels = self.labels.0.iter().filter(is_kept);
@@ -134,8 +147,8 @@ impl Outcome {
             Link { kind: kind.to_owned(), target: link.url.0.clone() }
         };
         test.links = self.links.0.iter().map(link).collect();
-        let parameters = self.parameters.0.iter().filter(|parameter| !parameter.excluded);
-        test.parameters = parameters.map(Parameter::property).collect();
+        test.parameters =
+            Parameter::distinctive(&self.parameters).map(Parameter::property).collect();
         let attempt = self.into_attempt(fixtures);
         (test.start, test.seconds) = (attempt.start, attempt.seconds);
         test.push(attempt);
@@ -155,7 +168,7 @@ impl Outcome {
                 .or_else(|| full.rsplit_once('.').filter(|_| !full.contains(char::is_whitespace))),
         };
         let (class, own) = split.unwrap_or(("", full));
-        class.clone_into(&mut test.class);
+        test.class = named(class);
         // The name of a test of pytest has its parameters, unless it was replaced by a title.
         let has_parameters =
             name.strip_prefix(own).is_some_and(|rest| !own.is_empty() && rest.starts_with('['));
@@ -163,7 +176,7 @@ impl Outcome {
         name.clone_into(&mut test.name);
     }
 
-    fn into_attempt(self, fixtures: &Fixtures) -> Attempt {
+    fn into_attempt(self, fixtures: &mut Fixtures) -> Attempt {
         let result = result(&self.status.0).unwrap_or(TestResult::Error);
         let message = self.status_details.message.0.trim().to_owned();
         let (mut problems, mut reason) = (Vec::new(), String::new());
@@ -191,6 +204,9 @@ impl Outcome {
         }
         attempt.steps.extend(after.cloned());
         attempt.steps.truncate(MOST_STEPS);
+        if Nature::of(attempt.result).is_some() {
+            fixtures.explain(&self.uuid.0);
+        }
         attempt
     }
 }
@@ -203,6 +219,11 @@ fn attach(attempt: &mut Attempt, attachments: Vec<ReportedAttachment>) {
 }
 
 impl Parameter {
+    /// Returns the parameters with which the test is another one.
+    fn distinctive(all: &List<Self, MOST_LABELS>) -> impl Iterator<Item = &Self> {
+        all.0.iter().filter(|parameter| !parameter.excluded.0)
+    }
+
     fn property(&self) -> Property {
         let is_secret = matches!(self.mode.0.as_str(), "masked" | "hidden");
         Property::new(&self.name.0, if is_secret { "***" } else { &self.value.0 })

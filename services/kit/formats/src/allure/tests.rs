@@ -93,10 +93,15 @@ fn archives_that_grow_too_much_are_refused() {
 }
 
 #[test]
-fn a_broken_file_is_named() {
-    let files = BTreeMap::from([("b-result.json".to_owned(), b"{\"name\": ".to_vec())]);
-    let fault = tests(&mut Memory(files)).unwrap_err().to_string();
-    assert!(fault.contains("Allure results") && fault.contains("b-result.json"), "{fault}");
+fn a_broken_file_is_named_and_costs_no_other() {
+    let files = BTreeMap::from([
+        ("a-result.json".to_owned(), b"{\"name\": \"adds\", \"status\": \"passed\"}".to_vec()),
+        ("b-result.json".to_owned(), b"{\"name\": ".to_vec()),
+    ]);
+    let tests = tests(&mut Memory(files)).unwrap();
+    assert_eq!(tests[0].result(), TestResult::Passed);
+    assert_eq!(tests[1].result(), TestResult::Error);
+    assert!(tests[1].attempts[0].problems[0].message.contains("b-result.json, line 1"));
 }
 
 #[test]

@@ -205,6 +205,13 @@ impl Definitions {
         found.map_or_else(hook, |step| (step.text.0.clone(), false))
     }
 
+    /// Returns the test cases that have not ended, in a stable order.
+    pub(super) fn unstarted(&self) -> Vec<String> {
+        let mut cases: Vec<String> = self.cases.keys().cloned().collect();
+        cases.sort_unstable();
+        cases
+    }
+
     /// Removes a test case that has ended.
     pub(super) fn remove(&mut self, case: &str) {
         let Some(case) = self.cases.remove(case) else { return };

@@ -11,12 +11,14 @@ use serde::{
 
 use super::status::{complete, explanation, result};
 use crate::{
-    Attachment, Attempt, Format, Head, Property, Sink, Step, Test,
+    Attachment, Attempt, Format, Head, Nature, Problem, Property, Sink, Step, Test,
+    durations::duration,
     held::Held,
-    json::{self, Array, Elements, List, Members, Number, Object, Output, Text},
+    json::{self, Array, Elements, List, Members, Name, Number, Object, Output, Text},
     limits::{INLINE, INLINE_TOTAL, MESSAGE, MOST_ATTACHMENTS, MOST_LABELS, MOST_STEPS, STEP},
     texts::beginning,
-    values::{duration, inline, time},
+    times::time,
+    values::inline,
 };
 
 /// The format of Cucumber JSON.
@@ -49,6 +51,8 @@ impl Elements for Features<'_, '_> {
             name: String::new(),
             file: String::new(),
             background: Vec::new(),
+            status: None,
+            has_failures: false,
             held: Held::default(),
             output: self.0,
         };
@@ -67,6 +71,9 @@ struct Feature<'o, 's> {
     file: String,
     /// Steps of the background that precedes the next scenario.
     background: Vec<ReportedStep>,
+    /// Result that Behave reports of the feature.
+    status: Option<TestResult>,
+    has_failures: bool,
     held: Held<()>,
     output: &'o mut Output<'s>,
 }
@@ -75,7 +82,7 @@ impl Members for Feature<'_, '_> {
     fn member<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "name" => {
-                map.next_value::<Text<MESSAGE>>()?.0.trim().clone_into(&mut self.name);
+                self.name = map.next_value::<Name>()?.0;
             }
             "location" => {
                 let Text(location) = map.next_value::<Text<MESSAGE>>()?;
@@ -84,6 +91,10 @@ impl Members for Feature<'_, '_> {
                 file.clone_into(&mut self.file);
             }
             "elements" => map.next_value_seed(Array(self))?,
+            "status" => {
+                let Text(status) = map.next_value::<Text<32>>()?;
+                self.status = (!status.is_empty()).then(|| result(&status));
+            }
             _ => _ = map.next_value::<IgnoredAny>()?,
         }
         Ok(())
@@ -100,7 +111,9 @@ impl Elements for Feature<'_, '_> {
         } else {
             let background = std::mem::take(&mut self.background);
             element.steps.0.splice(0..0, background);
-            let held = self.held.push((), element.into_test(), CucumberJson.name());
+            let test = element.into_test();
+            self.has_failures |= Nature::of(test.result()).is_some();
+            let held = self.held.push((), test, CucumberJson.name());
             held.map_err(|fault| self.output.stop(fault))?;
         }
         Ok(true)
@@ -115,23 +128,24 @@ impl Feature<'_, '_> {
             // As in the JUnit report of Behave.
             (file, name) => format!("{file}.{name}"),
         };
-        let mut stopped = Ok(());
-        let mut add = |test| {
-            stopped = output.add(test);
-            // The actual fault is in the output.
-            if stopped.is_ok() { Ok(()) } else { Err(Fault::internal("stopped")) }
-        };
-        _ = held.release(|(), test| test.class.clone_from(&class), &mut add);
-        stopped
+        let hook = self.status.filter(|status| Nature::of(*status).is_some() && !self.has_failures);
+        output.with(|sink| {
+            held.release(|(), test| test.class.clone_from(&class), sink)?;
+            // A hook of the feature failed, of which Behave reports nothing else.
+            let Some(nature) = hook.and_then(Nature::of) else { return Ok(()) };
+            let message = "The feature failed outside of its scenarios.".to_owned();
+            let problem = Problem { nature, message, ..Problem::default() };
+            sink.add_own(Test { class: class.clone(), ..Test::default() }, problem)
+        })
     }
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Element {
-    id: Text<MESSAGE>,
+    id: Name,
     r#type: Text<32>,
-    name: Text<MESSAGE>,
+    name: Name,
     tags: List<Tag, MOST_LABELS>,
     before: List<ReportedStep, MOST_STEPS>,
     steps: List<ReportedStep, MOST_STEPS>,

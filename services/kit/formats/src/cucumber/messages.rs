@@ -11,12 +11,14 @@ use super::{
 };
 use crate::{
     Attachment, Attempt, Content, Format, Head, Nature, Problem, Sink, Step, Test,
+    durations::duration,
     fault::excessive,
-    json::{self, Clipped, Number, Text},
+    json::{self, Lenient, Number, Text},
     limits::{INLINE, INLINE_TOTAL, MESSAGE, MOST_STEPS, OUTPUT},
     lines::Lines,
     texts::keep_end,
-    values::{duration, inline, since_1970},
+    times::since_1970,
+    values::inline,
 };
 
 /// Maximum number of attempts that run at the same time.
@@ -42,12 +44,15 @@ impl Format for CucumberMessages {
     }
 
     fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
-        let (definitions, running, tests) = Default::default();
-        let mut report = Report { definitions, running, tests, sink };
-        let mut lines = Lines::new(self.name(), Clipped::new(file));
+        let replaced = sink.replaced();
+        let (definitions, running, tests, hooks, end) = Default::default();
+        let mut report = Report { definitions, running, tests, hooks, end, sink };
+        let mut lines = Lines::new(self.name(), Lenient::new(file, replaced));
         while let Some((number, line)) = lines.next()? {
-            if !line.trim_ascii().is_empty() {
-                let envelope = json::parse(self.name(), line, number)?;
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            if let Some(envelope) = json::parse(line, number, report.sink) {
                 report.add(envelope, number)?;
             }
         }
@@ -67,6 +72,48 @@ struct Envelope {
     attachment: Option<ReportedAttachment>,
     test_case_finished: Option<TestCaseFinished>,
     parse_error: Option<ParseError>,
+    hook: Option<Hook>,
+    test_run_hook_started: Option<RunHookStarted>,
+    test_run_hook_finished: Option<RunHookFinished>,
+    test_run_finished: Option<RunFinished>,
+}
+
+/// A hook, of which those of the run matter here.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Hook {
+    id: Text<64>,
+    name: Text<256>,
+    r#type: Text<64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RunHookStarted {
+    id: Text<64>,
+    hook_id: Text<64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RunHookFinished {
+    test_run_hook_started_id: Text<64>,
+    result: StepResult,
+}
+
+/// The end of the run.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RunFinished {
+    success: Option<bool>,
+    message: Text<MESSAGE>,
+    exception: Exception,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Exception {
+    message: Text<MESSAGE>,
 }
 
 #[derive(Default, Deserialize)]
@@ -162,6 +209,9 @@ struct Report<'s> {
     running: HashMap<String, Running>,
     /// Tests that will be retried, by the id of the test case.
     tests: HashMap<String, Test>,
+    /// Names of the hooks of the run, by their ids and by those of their starts.
+    hooks: HashMap<String, String>,
+    end: Option<RunFinished>,
     sink: Sink<'s>,
 }
 
@@ -185,10 +235,20 @@ impl Report<'_> {
             let nature = Nature::Error;
             let problem = Problem { nature, message: error.message.0, ..Problem::default() };
             let attempts = vec![Attempt::with(vec![problem])];
-            return (self.sink)(Test { name: error.source.uri.0, attempts, ..Test::default() });
+            return self.sink.add(Test { name: error.source.uri.0, attempts, ..Test::default() });
+        } else if let Some(hook) = envelope.hook {
+            self.add_hook(hook);
+        } else if let Some(started) = envelope.test_run_hook_started {
+            let name = self.hooks.get(&started.hook_id.0).cloned().unwrap_or_default();
+            self.hooks.insert(started.id.0, name);
+        } else if let Some(finished) = envelope.test_run_hook_finished {
+            self.end_hook(finished)?;
+        } else if let Some(finished) = envelope.test_run_finished {
+            self.end = Some(finished);
         }
         let place = format!("line {line}");
-        if self.running.len() > MOST_OPEN || self.tests.len() > MOST_OPEN {
+        let open = self.running.len().max(self.tests.len()).max(self.hooks.len());
+        if open > MOST_OPEN {
             let problem = format!("more than {MOST_OPEN} test cases run at the same time");
             return Err(excessive(CucumberMessages.name(), &place, problem));
         }
@@ -263,10 +323,31 @@ impl Report<'_> {
             return Ok(());
         }
         self.definitions.remove(&case);
-        (self.sink)(test)
+        self.sink.add(test)
     }
 
-    /// Passes on the tests that did not finish.
+    /// Keeps the name of a hook of the run. Those of scenarios are steps of theirs.
+    fn add_hook(&mut self, hook: Hook) {
+        let kind = match hook.r#type.0.as_str() {
+            "BEFORE_TEST_RUN" => "BeforeAll",
+            "AFTER_TEST_RUN" => "AfterAll",
+            _ => return,
+        };
+        let name = hook.name.0.trim();
+        let name = if name.is_empty() { kind.to_owned() } else { format!("{kind}: {name}") };
+        self.hooks.insert(hook.id.0, name);
+    }
+
+    /// Passes on a hook of the run that failed.
+    fn end_hook(&mut self, finished: RunHookFinished) -> Result<(), Fault> {
+        let name = self.hooks.remove(&finished.test_run_hook_started_id.0).unwrap_or_default();
+        let name = if name.is_empty() { "Hook".to_owned() } else { name };
+        let Some(nature) = Nature::of(result(&finished.result.status.0)) else { return Ok(()) };
+        let problem = Problem { nature, message: finished.result.message.0, ..Problem::default() };
+        self.sink.add_own(Test { name, ..Test::default() }, problem)
+    }
+
+    /// Passes on the tests that did not finish, and the run if nothing explains its failure.
     fn finish(mut self) -> Result<(), Fault> {
         let mut running: Vec<Running> = std::mem::take(&mut self.running).into_values().collect();
         running.sort_by(|one, other| one.case.cmp(&other.case));
@@ -276,6 +357,20 @@ impl Report<'_> {
         }
         let mut tests: Vec<_> = std::mem::take(&mut self.tests).into_iter().collect();
         tests.sort_by(|one, other| one.0.cmp(&other.0));
-        tests.into_iter().try_for_each(|(_, test)| (self.sink)(test))
+        tests.into_iter().try_for_each(|(_, test)| self.sink.add(test))?;
+        for case in self.definitions.unstarted() {
+            let attempt = Attempt { result: TestResult::Aborted, ..Attempt::default() };
+            self.close(case, attempt, false)?;
+        }
+        let Some(end) = self.end else {
+            let message = "The report ends before the run did.";
+            return self.sink.fail_run(Nature::Abortion, message);
+        };
+        if end.success != Some(false) || self.sink.tally().failed > 0 {
+            return Ok(());
+        }
+        let texts = [end.exception.message.0, end.message.0, "The run failed.".to_owned()];
+        let message = texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+        self.sink.fail_run(Nature::Error, &message)
     }
 }

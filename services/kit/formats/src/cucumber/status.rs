@@ -31,7 +31,16 @@ pub(super) fn complete(attempt: &mut Attempt, reported: Option<TestResult>) {
     let of_steps = || {
         let ranks = [TestResult::Error, TestResult::Failed, TestResult::Canceled];
         let has = |result: &TestResult| attempt.steps.iter().any(|step| step.result == *result);
-        ranks.into_iter().find(has).unwrap_or(TestResult::Passed)
+        let is_open = |step: &Step| step.result == TestResult::NotExecuted;
+        let without_failure = if attempt.steps.is_empty() || !attempt.steps.iter().any(is_open) {
+            TestResult::Passed
+        } else if attempt.steps.iter().all(is_open) {
+            TestResult::Canceled
+        } else {
+            // A step has begun, and none has an end.
+            TestResult::Aborted
+        };
+        ranks.into_iter().find(has).unwrap_or(without_failure)
     };
     attempt.result = reported.unwrap_or_else(of_steps);
     attempt.problems = attempt.steps.iter().filter_map(problem).collect();
@@ -39,7 +48,12 @@ pub(super) fn complete(attempt: &mut Attempt, reported: Option<TestResult>) {
     if let Some(nature) = Nature::of(attempt.result)
         && attempt.problems.is_empty()
     {
-        attempt.problems.push(Problem { nature, ..Problem::default() });
+        // Behave has no reason for the failure of a hook.
+        let message = match reported {
+            Some(_) => "The scenario failed outside of its steps.".to_owned(),
+            None => String::new(),
+        };
+        attempt.problems.push(Problem { nature, message, ..Problem::default() });
     }
     if attempt.result == TestResult::Canceled {
         let skipped = attempt.steps.iter().find(|step| step.result == TestResult::Canceled);

@@ -9,6 +9,7 @@ use serde::de::{
 use crate::{
     Property,
     limits::{MOST_LABELS, OUTPUT},
+    names::named,
     texts::{keep_beginning, keep_end},
 };
 
@@ -75,6 +76,16 @@ impl<'de, const MOST: usize> Visitor<'de> for TextVisitor<MOST> {
     }
 }
 
+/// A name of bounded size. One that is cut stays different from others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Name(pub(crate) String);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        Text::<{ usize::MAX }>::deserialize(value).map(|Text(name)| Self(named(&name)))
+    }
+}
+
 /// The end of an output. Several texts, also in the member `text` of objects, follow each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tail(pub(crate) String);
@@ -128,6 +139,26 @@ impl<'de> Visitor<'de> for TailVisitor {
 /// A number, also one that is written as text. Anything else is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Number(pub(crate) Option<f64>);
+
+impl Number {
+    /// Returns a number of tests.
+    pub(crate) fn count(self) -> Option<usize> {
+        let number = self.0.filter(|number| (0.0..1e9).contains(number))?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it fits")]
+        Some(number as usize)
+    }
+}
+
+/// A truth value, also one that is written as text. Anything else is false.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Flag(pub(crate) bool);
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        let Text(text) = Text::<8>::deserialize(value)?;
+        Ok(Self(text.eq_ignore_ascii_case("true")))
+    }
+}
 
 impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {

@@ -4,9 +4,10 @@ use assay_proto::{TestResult, Timestamp};
 
 use crate::{
     ABORTED, Attachment, Attempt, Nature, Problem, Property, Test,
+    durations::seconds,
     limits::{MESSAGE, MOST_ATTACHMENTS, MOST_PROBLEMS, OUTPUT, TEXT},
     texts::{keep_beginning, keep_end},
-    values::{seconds, time},
+    times::time,
     xml::{Attributes, Path},
 };
 
@@ -30,7 +31,7 @@ pub(super) enum When {
 
 impl Kind {
     /// Returns the meaning of an element of this name.
-    fn named(name: &str) -> Option<Self> {
+    pub(super) fn named(name: &str) -> Option<Self> {
         use Nature::{Error, Failure};
         use When::{Decisive, Flaky, Repeated};
         let (nature, when) = match name {
@@ -91,6 +92,10 @@ impl Output {
 pub(super) struct Case {
     test: Test,
     skipped: Option<String>,
+    /// Text of the element with the reason of a skipped test.
+    details: String,
+    /// Nature of the problem that the attribute of the status states.
+    status: Option<Nature>,
     /// Whether the test is expected to fail because it is unfinished.
     is_todo: bool,
     problems: Vec<Reported>,
@@ -101,29 +106,31 @@ pub(super) struct Case {
 
 impl Case {
     pub(super) fn new(test: Test) -> Self {
-        let (problems, output) = (Vec::new(), Output::default());
-        Self { test, skipped: None, is_todo: false, problems, output, property: None }
+        let (skipped, details, status, problems, output, property) = Default::default();
+        Self { test, skipped, details, status, is_todo: false, problems, output, property }
     }
 
     /// Reads the attributes of the test.
-    pub(super) fn describe(&mut self, attributes: &Attributes<'_>) {
+    pub(super) fn describe(&mut self, attributes: &Attributes<'_>, has_points: bool) {
         attributes.each(|name, value| match (name, value) {
-            ("time", value) => self.test.seconds = seconds(value).unwrap_or_default(),
-            ("timestamp", value) => {
-                self.test.start = time(value).or(self.test.start).filter(is_known);
+            ("time", value) => {
+                self.test.seconds = seconds(value, has_points).unwrap_or_default();
             }
+            ("timestamp", value) => self.test.start = time(value),
             ("status", "notrun" | "disabled" | "skipped")
             | ("result", "suppressed" | "skipped") => self.skipped = Some(String::new()),
+            ("status" | "result", status) => self.status = Nature::of_status(status),
             _ => {}
         });
     }
 
-    pub(super) fn open(&mut self, path: &Path, attributes: &Attributes<'_>) {
+    pub(super) fn open(&mut self, path: &Path, attributes: &Attributes<'_>, has_points: bool) {
         let name = path.name();
         if let Some(kind) = Kind::named(name) {
             self.problems.truncate(MOST_PROBLEMS);
-            self.problems.push(Reported::new(kind, attributes));
+            self.problems.push(Reported::new(kind, attributes, has_points));
         } else if name == "skipped" {
+            self.details.clear();
             let reason = self.skipped.get_or_insert_default();
             attributes.each(|name, value| match name {
                 "message" => keep_beginning(reason, value, MESSAGE),
@@ -146,7 +153,8 @@ impl Case {
         };
         match path.names().find(is_known) {
             Some("skipped") => {
-                keep_beginning(self.skipped.get_or_insert_default(), text, MESSAGE);
+                self.skipped.get_or_insert_default();
+                keep_beginning(&mut self.details, text, MESSAGE);
             }
             Some("system-out" | "system-err") => {
                 let is_within = path.names().any(|name| Kind::named(name).is_some());
@@ -183,13 +191,16 @@ impl Case {
 
     /// Returns the test with its attempts.
     pub(super) fn finish(self) -> Test {
-        let Self { mut test, skipped, is_todo, mut problems, output, .. } = self;
+        let Self { mut test, skipped, details, status, is_todo, mut problems, output, .. } = self;
         problems.truncate(MOST_PROBLEMS);
         let is_skipped = skipped.is_some();
-        let mut reason = skipped.unwrap_or_default();
+        if let Some(nature) = status.filter(|_| problems.is_empty() && !is_skipped) {
+            problems.push(Reported::of_status(nature));
+        }
+        let mut reason = lines([&skipped.unwrap_or_default(), &details]);
         if is_todo {
             for Reported { problem, .. } in problems.drain(..) {
-                reason = format!("{}\n{}", problem.message, problem.text);
+                reason = lines([&problem.message, &problem.text]);
             }
         }
         let (decisive, others): (Vec<_>, Vec<_>) =
@@ -223,14 +234,22 @@ impl Case {
 }
 
 impl Reported {
-    fn new(kind: Kind, attributes: &Attributes<'_>) -> Self {
+    /// Returns the problem of a test whose status states one.
+    fn of_status(nature: Nature) -> Self {
+        let message = "The test failed without a reason.".to_owned();
+        let problem = Problem { nature, message, ..Problem::default() };
+        let kind = Kind { nature, when: When::Decisive };
+        Self { kind, problem, start: None, seconds: 0.0, output: Output::default() }
+    }
+
+    fn new(kind: Kind, attributes: &Attributes<'_>, has_points: bool) -> Self {
         let (problem, output) = (Problem::default(), Output::default());
         let mut reported = Self { kind, problem, start: None, seconds: 0.0, output };
         reported.problem.nature = kind.nature;
         attributes.each(|name, value| match name {
             "message" => keep_beginning(&mut reported.problem.message, value, MESSAGE),
-            "time" => reported.seconds = seconds(value).unwrap_or_default(),
-            "timestamp" => reported.start = time(value).filter(is_known),
+            "time" => reported.seconds = seconds(value, has_points).unwrap_or_default(),
+            "timestamp" => reported.start = time(value),
             "type" if value == ABORTED => reported.problem.nature = Nature::Abortion,
             _ => {}
         });
@@ -248,7 +267,10 @@ impl Reported {
     }
 }
 
-/// Returns whether a time is known. Tools write 1970-01-01 for tests that did not run.
-fn is_known(time: &Timestamp) -> bool {
-    time.0.timestamp() != 0
+/// Returns texts as lines of one, without repeated and empty ones.
+fn lines<const TEXTS: usize>(texts: [&str; TEXTS]) -> String {
+    let mut lines: Vec<&str> = texts.map(str::trim).into();
+    lines.retain(|text| !text.is_empty());
+    lines.dedup();
+    lines.join("\n")
 }

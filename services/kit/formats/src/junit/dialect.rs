@@ -1,11 +1,22 @@
 //! Rules for tools that use elements in ways of their own.
 
-use assay_proto::{TestResult, worst};
+use assay_proto::worst;
 
-use crate::{Attempt, Property, Test, limits::MOST_PROBLEMS, values::shortened, xml::Attributes};
+use super::suite::Suite;
+use crate::{
+    Property, Retry, Test,
+    limits::MOST_PROBLEMS,
+    names::{named, shortened},
+    sink::Claims,
+    xml::Attributes,
+};
 
 /// Attributes of the root element that only Playwright writes in this way.
 const PLAYWRIGHT: [&str; 7] = ["id", "name", "tests", "failures", "skipped", "errors", "time"];
+
+/// Attributes of a suite that only Gradle writes in this way.
+const GRADLE: [&str; 8] =
+    ["name", "tests", "skipped", "failures", "errors", "timestamp", "hostname", "time"];
 
 /// A tool that needs rules of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,17 +27,17 @@ pub(super) enum Dialect {
     Playwright,
     /// Pytest: attempts are tests of the same name.
     Pytest,
+    /// Gotestsum and Gradle: a failed test that was run again is a test of the same name.
+    Rerun,
+    /// Catch2 and doctest: the numbers of a suite count assertions.
+    Assertions,
     Other,
 }
 
 impl Dialect {
     /// Returns the dialect by the root element.
     pub(super) fn of(root: &str, attributes: &Attributes<'_>) -> Self {
-        let (mut names, mut is_pytest) = (Vec::new(), false);
-        attributes.each(|name, value| {
-            names.push(name.to_owned());
-            is_pytest |= name == "name" && value == "pytest tests";
-        });
+        let (names, is_pytest) = names(attributes, "pytest tests");
         match root {
             "testsuites" if names.is_empty() => Self::Node,
             "testsuites" if names == PLAYWRIGHT => Self::Playwright,
@@ -35,49 +46,115 @@ impl Dialect {
         }
     }
 
-    /// Returns the dialect by the name of the first suite. Older versions of pytest identify
-    /// themselves only there.
-    pub(super) fn within(self, suite: &str) -> Self {
-        let is_pytest = suite == "pytest" && matches!(self, Self::Other | Self::Node);
-        if is_pytest { Self::Pytest } else { self }
+    /// Returns the dialect by a suite. Older versions of pytest identify themselves only there.
+    pub(super) fn within(self, suite: &Suite, attributes: &Attributes<'_>) -> Self {
+        if !matches!(self, Self::Other | Self::Node) {
+            return self;
+        }
+        let (names, _) = names(attributes, "");
+        if suite.name == "pytest" {
+            Self::Pytest
+        } else if names == GRADLE {
+            Self::Rerun
+        } else if suite.host == "tbd" || suite.name == "doctest_tests" {
+            Self::Assertions
+        } else {
+            self
+        }
+    }
+
+    /// Returns the dialect by a property of a suite.
+    pub(super) fn of_property(self, name: &str) -> Self {
+        let is_go = name == "go.version" && matches!(self, Self::Other | Self::Node);
+        if is_go { Self::Rerun } else { self }
+    }
+
+    /// Returns what a test of the same name as one before it is.
+    pub(super) fn retry(self) -> Retry {
+        match self {
+            Self::Pytest => Retry::Always,
+            Self::Rerun => Retry::AfterFailure,
+            _ => Retry::Never,
+        }
+    }
+
+    /// Returns the numbers of a suite that count tests.
+    pub(super) fn reliable(self, claims: Claims) -> Claims {
+        if self == Self::Assertions { Claims { tests: None, ..claims } } else { claims }
     }
 
     /// Completes the identity of a test.
-    pub(super) fn identify(self, test: &mut Test, host: &str) {
+    pub(super) fn identify(self, test: &mut Test, suite: Option<&Suite>) {
+        let host = suite.map_or("", |suite| &suite.host);
         match self {
             Self::Node if test.class == "test" => test.class = shortened(&test.suites.join(" > ")),
             Self::Playwright if !host.is_empty() => {
                 test.parameters.push(Property::new("Project", host));
             }
+            // The suite is called pytest, and a module that cannot be collected has no class.
+            Self::Pytest if test.class.is_empty() => test.id.clone_from(&test.name),
             _ => {}
+        }
+        if let Some(suite) = suite.filter(|suite| suite.is_browser) {
+            of_browser(test, &suite.name);
+        }
+        if test.class.is_empty()
+            && test.id.is_empty()
+            && let Some((hook, class)) = hook_of_class(&test.name)
+        {
+            (test.class, test.name) = (named(class), named(hook));
         }
     }
 }
 
-/// Returns whether two tests of a pytest report are the same.
-pub(super) fn is_same(one: &Test, other: &Test) -> bool {
-    (&one.suites, &one.class, &one.name) == (&other.suites, &other.class, &other.name)
+/// Returns the names of attributes, and whether the one called `name` has this value.
+fn names(attributes: &Attributes<'_>, expected: &str) -> (Vec<String>, bool) {
+    let (mut names, mut has_name) = (Vec::new(), false);
+    attributes.each(|name, value| {
+        // The namespace of a schema is no attribute.
+        if name != "xsi" {
+            names.push(name.to_owned());
+        }
+        has_name |= name == "name" && value == expected;
+    });
+    (names, has_name)
 }
 
-/// Joins a test and the next element of the same name. An element without problems is a rerun, of
-/// which pytest reports nothing else. After one with a failure, the next one has the error of its
-/// teardown.
-pub(super) fn join(test: &mut Test, next: Test) {
+/// Makes the browser that the class of a test begins with a parameter, without its version.
+fn of_browser(test: &mut Test, browser: &str) {
+    let class = test.class.strip_prefix(browser).and_then(|rest| rest.strip_prefix('.'));
+    let Some(class) = class.map(ToOwned::to_owned) else { return };
+    test.class = class;
+    let version = browser.find(|char: char| char.is_ascii_digit()).unwrap_or(browser.len());
+    test.parameters.push(Property::new("Browser", browser[..version].trim()));
+}
+
+/// Splits the name of a hook of Python's unittest, such as `setUpClass (test_shop.Cart)`.
+fn hook_of_class(name: &str) -> Option<(&str, &str)> {
+    let (hook, class) = name.strip_suffix(')')?.split_once(" (")?;
+    let is_name = |text: &str| {
+        text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
+    };
+    let is_hook = ["setUpClass", "tearDownClass", "setUpModule", "tearDownModule"].contains(&hook);
+    (is_hook && is_name(class)).then_some((hook, class))
+}
+
+/// Returns whether an element of a pytest report has the error of the teardown of the test before it.
+pub(super) fn is_teardown(test: &Test, next: &Test) -> bool {
+    let is_same =
+        (&test.suites, &test.class, &test.name) == (&next.suites, &next.class, &next.name);
+    let has_problems = |test: &Test| test.attempts.iter().any(|one| !one.problems.is_empty());
+    is_same && has_problems(test) && has_problems(next)
+}
+
+/// Adds the error of a teardown.
+pub(super) fn add_teardown(test: &mut Test, next: Test) {
     let Some(last) = test.attempts.last_mut() else { return };
     let more = next.attempts.into_iter().next().unwrap_or_default();
     (test.labels, test.links) = (next.labels, next.links);
-    if last.problems.is_empty() {
-        if last.result == TestResult::Passed {
-            let (start, seconds) = (last.start, last.seconds);
-            *last = Attempt { start, seconds, ..Attempt::unreported() };
-        }
-        (test.start, test.seconds) = (next.start, next.seconds);
-        test.push(more);
-    } else {
-        last.result = worst(last.result, more.result);
-        last.seconds += more.seconds;
-        test.seconds += next.seconds;
-        last.problems.extend(more.problems);
-        last.problems.truncate(MOST_PROBLEMS);
-    }
+    last.result = worst(last.result, more.result);
+    last.seconds += more.seconds;
+    test.seconds += next.seconds;
+    last.problems.extend(more.problems);
+    last.problems.truncate(MOST_PROBLEMS);
 }

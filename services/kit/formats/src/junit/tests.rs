@@ -4,15 +4,12 @@ mod unusual;
 
 use assay_proto::{Fault, TestResult};
 
-use crate::{Content, Test, read};
+use crate::{Collected, Content, Test, read};
 
 fn parse(file: &[u8]) -> Result<Vec<Test>, Fault> {
-    let mut tests = Vec::new();
-    read(file, |test| {
-        tests.push(test);
-        Ok(())
-    })?;
-    Ok(tests)
+    let mut tests = Collected::default();
+    read(file, &mut tests)?;
+    Ok(tests.into_tests())
 }
 
 fn tests(file: &str) -> Vec<Test> {
@@ -177,8 +174,8 @@ fn nested_suites_are_parsed() {
         ("Shop.CartTest.testAsksTheBank", Error, 1),
     );
     let tests = tests(file!("phpunit"));
-    assert_eq!(tests[0].suites, ["", "Unit", "Shop\\CartTest"]);
-    assert_eq!(tests[2].suites[3], "Shop\\CartTest::testPays");
+    assert_eq!(tests[0].suites, ["Unit", "Shop\\CartTest"]);
+    assert_eq!(tests[2].suites[2], "Shop\\CartTest::testPays");
 }
 
 #[test]

@@ -5,13 +5,16 @@ use serde::Deserialize;
 
 use crate::{
     Attachment, Attempt, Content, Link, Nature, Problem, Property, Step, Test,
-    json::{List, Number, Tail, Text},
+    durations::duration,
+    json::{List, Name, Number, Tail, Text},
     limits::{
         DEEPEST, INLINE, MESSAGE, MOST_ATTACHMENTS, MOST_ATTEMPTS, MOST_LABELS, MOST_PROBLEMS,
         MOST_STEPS, OUTPUT, STEP, TEXT,
     },
+    names::named,
     texts::keep_end,
-    values::{duration, inline, time, without_colours},
+    times::time,
+    values::{inline, without_colours},
 };
 
 /// Maximum number of projects of a spec.
@@ -20,7 +23,7 @@ const MOST_PROJECTS: usize = 100;
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Spec {
-    title: Text<MESSAGE>,
+    title: Name,
     tags: List<Text<MESSAGE>, MOST_LABELS>,
     tests: List<ProjectTest, MOST_PROJECTS>,
 }
@@ -62,7 +65,7 @@ struct Outcome {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Failure {
+pub(super) struct Failure {
     message: Text<MESSAGE>,
     stack: Text<TEXT>,
 }
@@ -93,6 +96,7 @@ impl Spec {
             titles.split_first().map_or(("", titles), |(file, rest)| (file, rest));
         let titles = titles.iter().map(String::as_str).filter(|title| !title.is_empty());
         let name = titles.chain([&*self.title.0]).collect::<Vec<_>>().join(" › ");
+        let name = named(&name);
         let class = class.to_owned();
         let labels: Vec<Property> =
             self.tags.0.iter().map(|tag| Property::new("tag", &tag.0)).collect();
@@ -183,7 +187,7 @@ impl Outcome {
 }
 
 impl Failure {
-    fn into_problem(self, nature: Nature) -> Problem {
+    pub(super) fn into_problem(self, nature: Nature) -> Problem {
         let message = without_colours(&self.message.0);
         Problem { nature, message, text: without_colours(&self.stack.0) }
     }

@@ -8,7 +8,7 @@ use crate::{
     Attachment, Content,
     limits::{INLINE, MESSAGE, MOST_ATTACHMENTS, OUTPUT, STEP, TEXT},
     texts::{beginning, keep_beginning, keep_end},
-    values::{since_1970, time},
+    times::{since_1970, time},
 };
 
 /// An item, as far as its requests have arrived.
@@ -160,7 +160,7 @@ impl Item {
     pub(super) fn seconds(&self) -> f64 {
         let end = self.finished.as_ref().and_then(|finished| finished.time);
         let between = self.start.zip(end).map(|(start, end)| (end.0 - start.0).as_seconds_f64());
-        crate::values::duration(between)
+        crate::durations::duration(between)
     }
 
     /// Returns the description of the end; empty if there is none.

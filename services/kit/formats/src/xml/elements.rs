@@ -7,6 +7,7 @@ use assay_proto::Fault;
 use super::{Attributes, Document, Path, read};
 use crate::{
     Property,
+    decoded::Replaced,
     limits::{MESSAGE, OUTPUT, TEXT},
     texts::{keep_beginning, keep_end},
 };
@@ -29,9 +30,10 @@ pub(crate) trait Elements {
 pub(crate) fn read_elements(
     format: &str,
     file: impl BufRead,
+    replaced: &Replaced,
     elements: &mut impl Elements,
 ) -> Result<(), Fault> {
-    read(format, file, &mut Texts { elements, text: String::new() })
+    read(format, file, replaced, &mut Texts { elements, text: String::new() })
 }
 
 /// Collects the text of the open element.

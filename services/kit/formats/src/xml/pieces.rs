@@ -11,6 +11,8 @@ use std::{
 
 use assay_proto::Fault;
 
+use crate::names::Hash;
+
 /// Size of the pieces that texts are split into, in bytes.
 const PIECE: usize = 16 << 10;
 
@@ -33,6 +35,7 @@ const OUTPUT: usize = 16 << 10;
 /// Reason why a document is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Excess {
+    Entities,
     Declarations,
     Element,
     Reference,
@@ -40,7 +43,8 @@ pub(super) enum Excess {
 
 impl From<Excess> for Fault {
     fn from(excess: Excess) -> Self {
-        let code = if excess == Excess::Declarations { "doctype_refused" } else { "too_large" };
+        let is_doctype = matches!(excess, Excess::Entities | Excess::Declarations);
+        let code = if is_doctype { "doctype_refused" } else { "too_large" };
         Self::Refused { code, reason: excess.to_string() }
     }
 }
@@ -50,9 +54,13 @@ impl std::error::Error for Excess {}
 impl fmt::Display for Excess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Declarations => {
-                write!(f, "the XML contains a document type with declarations: remove it")
+            Self::Entities => {
+                write!(f, "the XML contains a document type with entities: remove it")
             }
+            Self::Declarations => write!(
+                f,
+                "the XML contains a document type of more than {DECLARATION} bytes: remove it"
+            ),
             Self::Element => write!(f, "the XML has an element with more than {ELEMENT} bytes"),
             Self::Reference => {
                 write!(f, "the XML has an entity with more than {DECLARATION} bytes")
@@ -78,7 +86,10 @@ enum Part {
     /// A CDATA section.
     Data,
     Instruction,
-    Declaration,
+    /// A document type, or the declarations in it.
+    Declaration {
+        in_subset: bool,
+    },
 }
 
 /// A document in pieces.
@@ -92,15 +103,17 @@ pub(super) struct Pieces<R> {
     /// Last bytes of the current part, as many as are needed to recognize its end or start.
     last: [u8; 2],
     start: Vec<u8>,
-    /// Whether the end of the current value is dropped.
-    is_cut: bool,
+    /// Hash of the end of the current value, which is dropped.
+    cut: Option<Hash>,
     /// Position of an open reference in the current value, or 0.
     reference: usize,
     input: Vec<u8>,
     output: Vec<u8>,
     consumed: usize,
-    /// Number of removed bytes minus that of inserted ones.
-    shift: i64,
+    /// Position of the output in that of the whole file, and its line and column in the file.
+    begin: u64,
+    line: u64,
+    column: u64,
 }
 
 impl<R: BufRead> Pieces<R> {
@@ -112,23 +125,28 @@ impl<R: BufRead> Pieces<R> {
             element: 0,
             last: [0; 2],
             start: Vec::new(),
-            is_cut: false,
+            cut: None,
             reference: 0,
             input: Vec::new(),
             output: Vec::with_capacity(OUTPUT),
             consumed: 0,
-            shift: 0,
+            begin: 0,
+            line: 1,
+            column: 1,
         }
     }
 
-    /// Returns the difference between positions in the file and in the output.
-    pub(super) fn shift(&self) -> i64 {
-        self.shift
+    /// Returns the line and column of a position in the output, from 1. Of one that was consumed long
+    /// ago, those of the next one.
+    pub(super) fn place(&self, position: u64) -> (u64, u64) {
+        let before = position.saturating_sub(self.begin);
+        let before = usize::try_from(before).unwrap_or(usize::MAX).min(self.output.len());
+        after(&self.output[..before], self.line, self.column)
     }
 
     fn begin(&mut self, part: Part) {
         (self.part, self.size, self.last) = (part, 0, [0; 2]);
-        (self.is_cut, self.reference) = (false, 0);
+        (self.cut, self.reference) = (None, 0);
     }
 
     /// Returns whether a byte belongs to a reference in a value, such as `&quot;`.
@@ -138,7 +156,6 @@ impl<R: BufRead> Pieces<R> {
 
     fn insert(&mut self, separator: &[u8]) {
         self.output.extend_from_slice(separator);
-        self.shift -= i64::try_from(separator.len()).unwrap_or_default();
         self.size = 0;
     }
 
@@ -152,7 +169,7 @@ impl<R: BufRead> Pieces<R> {
                 if byte == b'<' {
                     self.start.clear();
                     self.part = Part::Start;
-                } else if in_reference && byte == b';' {
+                } else if in_reference && (byte == b';' || byte.is_ascii_whitespace()) {
                     self.begin(Part::Text { in_reference: false });
                 } else if in_reference && self.size > DECLARATION {
                     return Err(Excess::Reference);
@@ -169,10 +186,11 @@ impl<R: BufRead> Pieces<R> {
                 let is_end = byte == b'>' && self.last == *b"--" && self.size > 2;
                 if is_end {
                     self.output.extend_from_slice(b"-->");
-                    self.shift -= 3;
                     self.begin(Part::Text { in_reference: false });
+                } else if byte == b'\n' {
+                    // Places in the file are lines.
+                    self.output.push(byte);
                 }
-                self.shift += 1;
             }
             Part::Data => {
                 let is_end = byte == b'>' && self.last == *b"]]";
@@ -188,22 +206,22 @@ impl<R: BufRead> Pieces<R> {
                 let is_end = byte == b'>' && self.last[1] == b'?';
                 if is_end && self.size > DECLARATION {
                     self.output.extend_from_slice(b"?>");
-                    self.shift -= 1;
-                } else if self.size > DECLARATION {
-                    self.shift += 1;
-                } else {
+                } else if self.size <= DECLARATION {
                     self.output.push(byte);
                 }
                 if is_end {
                     self.begin(Part::Text { in_reference: false });
                 }
             }
-            Part::Declaration => {
+            Part::Declaration { in_subset } => {
                 self.output.push(byte);
-                if byte == b'[' || self.size > DECLARATION {
+                if self.size > DECLARATION {
                     return Err(Excess::Declarations);
-                } else if byte == b'>' {
-                    self.begin(Part::Text { in_reference: false });
+                }
+                match byte {
+                    b'[' | b']' => self.part = Part::Declaration { in_subset: byte == b'[' },
+                    b'>' if !in_subset => self.begin(Part::Text { in_reference: false }),
+                    _ => {}
                 }
             }
         }
@@ -228,7 +246,7 @@ impl<R: BufRead> Pieces<R> {
         } else {
             let part = match self.start[0] {
                 b'?' => Part::Instruction,
-                b'!' => Part::Declaration,
+                b'!' => Part::Declaration { in_subset: false },
                 _ => Part::Element { quote: None },
             };
             self.element = 0;
@@ -241,14 +259,19 @@ impl<R: BufRead> Pieces<R> {
         match (quote, byte) {
             (None, b'"' | b'\'') => self.begin(Part::Element { quote: Some(byte) }),
             (None, b'>') => self.begin(Part::Text { in_reference: false }),
-            (Some(quote), byte) if quote == byte => self.begin(Part::Element { quote: None }),
+            (Some(quote), byte) if quote == byte => {
+                // Names that are cut stay different.
+                if let Some(cut) = self.cut {
+                    self.output.extend_from_slice(cut.mark().as_bytes());
+                }
+                self.begin(Part::Element { quote: None });
+            }
             // The value ends in front of a character that does not belong to a reference.
             (Some(_), _)
-                if self.is_cut
+                if self.cut.is_some()
                     || (self.size > VALUE && is_boundary && !self.is_reference(byte)) =>
             {
-                self.is_cut = true;
-                self.shift += 1;
+                self.cut.get_or_insert_default().add(&[byte]);
                 return Ok(());
             }
             (Some(_), b'&') => self.reference = self.size,
@@ -264,9 +287,18 @@ impl<R: BufRead> Pieces<R> {
     }
 }
 
+/// Returns the line and column after a text that begins at these.
+fn after(text: &[u8], line: u64, column: u64) -> (u64, u64) {
+    let lines = text.iter().filter(|byte| **byte == b'\n').count() as u64;
+    let last = text.rsplit(|byte| *byte == b'\n').next().unwrap_or_default().len() as u64;
+    (line + lines, if lines == 0 { column + last } else { last + 1 })
+}
+
 impl<R: BufRead> BufRead for Pieces<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         while self.consumed == self.output.len() {
+            (self.line, self.column) = after(&self.output, self.line, self.column);
+            self.begin += self.output.len() as u64;
             self.output.clear();
             self.consumed = 0;
             let mut input = std::mem::take(&mut self.input);

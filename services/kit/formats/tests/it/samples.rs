@@ -9,7 +9,7 @@ use std::{
 };
 
 use assay_formats::{
-    FORMATS, Test,
+    Collected, FORMATS, Test,
     allure::{self, Files},
     read,
 };
@@ -60,18 +60,14 @@ impl Files for Folder {
 
 /// Reads a sample, which is a file or a folder of files.
 pub(crate) fn tests(path: &Path) -> Vec<Test> {
-    let mut tests = Vec::new();
-    let sink = |test| {
-        tests.push(test);
-        Ok(())
-    };
+    let mut tests = Collected::default();
     let read = if path.is_dir() {
-        allure::read(&mut Folder(path.to_owned()), sink)
+        allure::read(&mut Folder(path.to_owned()), &mut tests)
     } else {
-        read(BufReader::new(File::open(path).unwrap()), sink)
+        read(BufReader::new(File::open(path).unwrap()), &mut tests)
     };
     read.unwrap_or_else(|fault| panic!("{}: {fault}", path.display()));
-    tests
+    tests.into_tests()
 }
 
 fn counts(tests: &[Test]) -> Vec<usize> {

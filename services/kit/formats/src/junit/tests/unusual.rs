@@ -85,20 +85,20 @@ fn rejected(file: &str) -> &'static str {
 fn hostile_files_and_other_formats_are_rejected() {
     let bomb = "<!DOCTYPE l [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;&a;\">]>\
         <testsuite><testcase name='x'><failure>&b;</failure></testcase></testsuite>";
-    let external = "<!DOCTYPE l SYSTEM \"file:///etc/passwd\"><testsuite/>";
+    let external = "<!DOCTYPE l [<!ENTITY a SYSTEM \"file:///etc/passwd\">]><testsuite/>";
+    let parameter = "<!DOCTYPE l [<!ENTITY % a SYSTEM \"file:///etc/passwd\"> %a;]><testsuite/>";
+    let large = &format!("<!DOCTYPE l [{}]><testsuite/>", " ".repeat(5000));
     for (file, code) in [
         (bomb, "doctype_refused"),
         (external, "doctype_refused"),
+        (parameter, "doctype_refused"),
+        (large, "doctype_refused"),
         ("<html><body/></html>", "unknown_format"),
         (&"<testsuite>".repeat(100_000), "too_deep"),
         ("", "malformed"),
         ("{\"not\": \"xml\"}", "unknown_format"),
         ("<testsuite><testcase>", "malformed"),
         ("<testsuite></testcase>", "malformed"),
-        (
-            "<testsuite><testcase name='a'><failure>&nope;</failure></testcase></testsuite>",
-            "malformed",
-        ),
     ] {
         assert_eq!(rejected(file), code, "{file:.60}");
     }
@@ -106,13 +106,35 @@ fn hostile_files_and_other_formats_are_rejected() {
 
 #[test]
 fn errors_name_the_format_the_place_and_the_remedy() {
-    let fault = parse(b"<testsuite><testcase></testsuite>").unwrap_err();
-    let message = fault.to_string();
-    for part in ["JUnit XML", "near byte 21", "send it as the tool wrote it"] {
+    let file = b"<testsuite><!--\n\n-->\n<testcase name='a'/>\n  <testcase></testsuite>";
+    let message = parse(file).unwrap_err().to_string();
+    for part in ["JUnit XML", "line 5, column 13", "send it as the tool wrote it", "partial=true"] {
         assert!(message.contains(part), "{message}");
     }
     let fault = parse(b"<html/>").unwrap_err();
     assert!(fault.to_string().contains("XML with the root html"), "{fault}");
+}
+
+#[test]
+fn document_types_without_entities_are_ignored() {
+    for doctype in [
+        "<!DOCTYPE testsuites>",
+        "<!DOCTYPE testsuite SYSTEM \"junit.dtd\">",
+        "<!DOCTYPE testsuite PUBLIC \"-//x//y\" \"http://example.org/junit.dtd\">",
+        "<!DOCTYPE testsuite [<!ELEMENT testsuite (testcase)> <!ATTLIST testcase name CDATA \"a\">]>",
+    ] {
+        let file = format!("{doctype}<testsuite><testcase name='a'/></testsuite>");
+        assert_eq!(tests(&file).len(), 1, "{doctype}");
+    }
+}
+
+#[test]
+fn unknown_entities_and_lone_ampersands_stay_as_they_are() {
+    let file = "<testsuite><testcase name='a &nope; & b'><failure>x &nope; & y &#55357;&#56832; \
+        &#0;&#55357;</failure></testcase></testsuite>";
+    let test = &tests(file)[0];
+    assert_eq!(test.name, "a &nope; & b");
+    assert_eq!(test.attempts[0].problems[0].text, "x &nope; & y 😀 \u{fffd}\u{fffd}");
 }
 
 #[test]

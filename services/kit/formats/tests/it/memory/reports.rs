@@ -164,7 +164,7 @@ pub(super) fn lines() -> Vec<Report> {
                     text(number)
                 )
             },
-            end: "",
+            end: "{\"testRunFinished\": {\"success\": true}}\n",
         },
         Report {
             name: "go test",
@@ -183,10 +183,11 @@ pub(super) fn lines() -> Vec<Report> {
         },
         Report {
             name: "TAP",
-            start: "TAP version 14\n",
+            start: "",
+            // Each test is a file with a plan of its own.
             test: |number| {
                 format!(
-                    "not ok {number} - t{number}\n  ---\n  {}\n  ...\n",
+                    "TAP version 14\n1..1\nnot ok {number} - t{number}\n  ---\n  {}\n  ...\n",
                     text(number).replace('|', "\n  ")
                 )
             },

@@ -1,0 +1,283 @@
+//! Converts the tests of reports to results as they are read.
+
+use assay_formats::{Amendment, Identities, OUTPUT, Problem, Receiver, Retry, Test};
+use assay_proto::{Fault, TestResult, worst};
+use assay_runtime::body::Memory;
+
+use super::{
+    attachments::Attachments,
+    rules::{Case, Reported, shifted},
+};
+use crate::{
+    failure,
+    instance::steps::{self, StoredStep, Writer},
+    progress::instance::{Attempt, Detail, Outcome, Slot},
+};
+
+/// Maximum number of tests in an upload.
+pub(super) const MOST_TESTS: usize = 100_000;
+
+/// Maximum number of notes on an upload.
+const MOST_NOTES: usize = 20;
+
+/// Maximum number of failed tests that get the output of their suite.
+const MOST_OUTPUTS: usize = 10;
+
+/// The results of a test: where they are among all, the last one last.
+struct Piece {
+    first: usize,
+    last: usize,
+    /// The test before it with the same parameters, which is another instance so far.
+    repeats: Option<usize>,
+}
+
+/// The results that were read so far, and what the next ones depend on.
+pub(super) struct Results<'v> {
+    reporter: String,
+    variant: &'v str,
+    pub(super) read: Vec<Reported>,
+    pub(super) notes: Vec<String>,
+    identities: Identities,
+    /// The tests so far. `begin` is the first one of the open file.
+    pieces: Vec<Piece>,
+    begin: usize,
+    writer: Writer,
+    pub(super) attachments: Attachments,
+}
+
+impl<'v> Results<'v> {
+    pub(super) fn new(
+        variant: &'v str,
+        attachments: Attachments,
+        reporter: String,
+    ) -> Result<Self, Fault> {
+        Ok(Self {
+            reporter,
+            variant,
+            read: Vec::new(),
+            notes: Vec::new(),
+            identities: Identities::default(),
+            pieces: Vec::new(),
+            begin: 0,
+            writer: Writer::new()?,
+            attachments,
+        })
+    }
+
+    /// Begins another file. Its tests count from 0.
+    pub(super) fn begin_file(&mut self) {
+        self.begin = self.pieces.len();
+    }
+
+    /// Returns the number of tests of the open file.
+    pub(super) fn tests_of_file(&self) -> usize {
+        self.pieces.len() - self.begin
+    }
+
+    /// Ends a file, and adds the notes on it. If it only has tests that had failed in the files before
+    /// it, and ran after them, it is from another run of the failed tests: its results are further
+    /// attempts.
+    pub(super) fn end_file(&mut self, notes: Vec<String>) {
+        self.notes.extend(notes);
+        self.notes.truncate(MOST_NOTES);
+        let is_rerun = |piece: &Piece| {
+            let before = piece.repeats.filter(|before| *before < self.begin);
+            before.is_some_and(|before| {
+                let before = &self.read[self.pieces[before].last].attempt.outcome;
+                let outcome = &self.read[piece.first].attempt.outcome;
+                let times = before.finish_date_time.zip(outcome.start_date_time);
+                is_red(before.result) && times.is_some_and(|(end, start)| end <= start)
+            })
+        };
+        let pieces = self.begin..self.pieces.len();
+        if !pieces.is_empty() && self.pieces[pieces.clone()].iter().all(is_rerun) {
+            pieces.for_each(|piece| self.join(piece));
+        }
+    }
+
+    /// Makes the results of a test further attempts of the test that it repeats.
+    fn join(&mut self, piece: usize) {
+        let Piece { first, last, repeats } = self.pieces[piece];
+        let Some(before) = repeats.map(|before| self.pieces[before].last) else { return };
+        let (slot, number) = (self.read[before].slot.clone(), self.read[before].attempt.number);
+        for result in &mut self.read[first..=last] {
+            result.slot = slot.clone();
+            result.attempt.number += number;
+        }
+    }
+
+    /// Adds the attempts at a test. Returns about how much memory they take, in bytes.
+    pub(super) fn add(&mut self, test: &Test) -> Result<usize, Fault> {
+        if self.pieces.len() == MOST_TESTS {
+            let reason = format!("the report has more than {MOST_TESTS} tests");
+            return Err(Fault::Refused { code: "too_many_tests", reason });
+        }
+        let (identifier, place) = (test.identifier(), self.identities.place(test));
+        let own = test.variant();
+        let parameters = [self.variant, &own].into_iter().filter(|part| !part.is_empty());
+        let variant = numbered(&parameters.collect::<Vec<_>>().join(", "), place.instance);
+        let slot = Slot::Named { reporter: self.reporter.clone(), variant };
+        if let Some(first) = place.attempt_of.filter(|_| test.retry == Retry::Always) {
+            self.fail_unreported(self.pieces[first].last, test)?;
+        }
+        let (mut size, first) = (0, self.read.len());
+        let before = i32::try_from(place.attempts).map_err(Fault::internal)?;
+        for (attempt, number) in test.attempts.iter().zip(before + 1..) {
+            let files = self.attachments.names(&attempt.attachments);
+            let result = Reported {
+                case: Some(Case::Identifier(identifier.clone())),
+                former: test.former_identifier(),
+                name: Some(test.title()),
+                slot: slot.clone(),
+                attempt: attempt_of(test, attempt, number, files, &mut self.writer)?,
+            };
+            size += result.size();
+            self.read.push(result);
+        }
+        let last = self.read.len().saturating_sub(1);
+        if let Some(first) = place.attempt_of {
+            self.pieces[first].last = last;
+        }
+        self.pieces.push(Piece { first, last, repeats: place.repeats });
+        Ok(size)
+    }
+
+    /// Lets an attempt fail that seems to have passed, because another one followed.
+    fn fail_unreported(&mut self, index: usize, test: &Test) -> Result<(), Fault> {
+        let before = &mut self.read[index].attempt;
+        let mut attempt = assay_formats::Attempt {
+            result: before.outcome.result,
+            seconds: before.outcome.duration_in_sec,
+            ..assay_formats::Attempt::default()
+        };
+        attempt.fail_unreported();
+        if attempt.result != before.outcome.result {
+            before.outcome.result = attempt.result;
+            let steps: Vec<_> = test.steps_of(&attempt).into_iter().map(StoredStep::from).collect();
+            before.detail.steps = written(&steps, &mut self.writer)?;
+        }
+        Ok(())
+    }
+
+    /// Changes the tests of the open file from this one on.
+    fn change(&mut self, first: usize, amendment: &Amendment) -> Result<(), Fault> {
+        let mut outputs = 0;
+        for piece in self.begin + first..self.pieces.len() {
+            let Attempt { outcome, detail, cause, .. } =
+                &mut self.read[self.pieces[piece].last].attempt;
+            let mut steps: Vec<StoredStep> = steps::read(&detail.steps)?;
+            let is_changed = match amendment {
+                Amendment::Failure(_) if outcome.result == TestResult::Canceled => false,
+                Amendment::Failure(problem) => {
+                    outcome.result = worst(outcome.result, problem.nature.result());
+                    steps.push(step_of(problem, steps.last()));
+                    true
+                }
+                Amendment::Output(_) if outputs == MOST_OUTPUTS => break,
+                Amendment::Output(output) if is_red(outcome.result) => {
+                    let added = add_output(steps.last_mut(), output);
+                    outputs += usize::from(added);
+                    added
+                }
+                Amendment::Output(_) => false,
+            };
+            if is_changed {
+                *cause = failure::cause(outcome.result, &steps).map(Box::new);
+                detail.steps = written(&steps, &mut self.writer)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Receives the tests of a file. The results take about as much memory as the file did.
+impl Receiver for &mut Results<'_> {
+    fn test(&mut self, test: Test) -> Result<(), Fault> {
+        self.add(&test).map(drop)
+    }
+
+    fn amend(&mut self, first: usize, amendment: &Amendment) -> Result<(), Fault> {
+        self.change(first, amendment)
+    }
+}
+
+/// Receives the tests of an archive, whose results need memory of their own.
+pub(super) struct Growing<'r, 'v>(pub(super) &'r mut Results<'v>, pub(super) &'r mut Memory);
+
+impl Receiver for Growing<'_, '_> {
+    fn test(&mut self, test: Test) -> Result<(), Fault> {
+        self.1.grow(self.0.add(&test)?)
+    }
+
+    fn amend(&mut self, first: usize, amendment: &Amendment) -> Result<(), Fault> {
+        self.0.change(first, amendment)
+    }
+}
+
+fn is_red(result: TestResult) -> bool {
+    matches!(result, TestResult::Failed | TestResult::Error | TestResult::Aborted)
+}
+
+/// Returns the parameters of an instance, with its number if there are others with the same ones.
+fn numbered(variant: &str, instance: usize) -> String {
+    match (instance, variant) {
+        (1, _) => variant.to_owned(),
+        (number, "") => format!("#{number}"),
+        (number, variant) => format!("{variant} #{number}"),
+    }
+}
+
+/// Returns the step of a problem behind the last one.
+fn step_of(problem: &Problem, last: Option<&StoredStep>) -> StoredStep {
+    let text = [problem.message.as_str(), &problem.text].map(str::trim);
+    StoredStep {
+        step_nr: last.map_or(1, |last| last.step_nr + 1),
+        result: problem.nature.result().into(),
+        test_input: last.map(|last| last.test_input.clone()).unwrap_or_default(),
+        actual_result: text.join("\n\n").trim().to_owned(),
+        ..StoredStep::default()
+    }
+}
+
+/// Adds an output to a step without one. Returns whether it did.
+fn add_output(step: Option<&mut StoredStep>, output: &str) -> bool {
+    let Some(step) = step.filter(|step| !step.actual_result.contains(OUTPUT)) else { return false };
+    let text = [step.actual_result.trim(), &format!("{OUTPUT}{}", output.trim())].join("\n\n");
+    text.trim().clone_into(&mut step.actual_result);
+    true
+}
+
+fn attempt_of(
+    test: &Test,
+    attempt: &assay_formats::Attempt,
+    number: i32,
+    screenshots: Vec<String>,
+    writer: &mut Writer,
+) -> Result<Attempt, Fault> {
+    let is_last = test.attempts.last().is_some_and(|last| std::ptr::eq(last, attempt));
+    // Tools that do not time attempts time the test.
+    let start = attempt.start.or(test.start.filter(|_| is_last));
+    let seconds = if is_last && attempt.seconds == 0.0 { test.seconds } else { attempt.seconds };
+    let outcome = Outcome {
+        result: attempt.result,
+        start_date_time: start,
+        finish_date_time: start.and_then(|start| shifted(start, seconds)),
+        duration_in_sec: seconds,
+    };
+    let mut steps: Vec<StoredStep> =
+        test.steps_of(attempt).into_iter().map(StoredStep::from).collect();
+    if let Some(last) = steps.last_mut() {
+        last.screenshots = screenshots;
+    }
+    let cause = failure::cause(outcome.result, &steps).map(Box::new);
+    let steps = written(&steps, writer)?;
+    Ok(Attempt { number, outcome, detail: Detail { steps, ..Detail::default() }, cause })
+}
+
+/// Returns the stored form of steps. Of steps that are too large, only the first one, which always fits.
+fn written(steps: &[StoredStep], writer: &mut Writer) -> Result<Vec<u8>, Fault> {
+    match writer.write(steps)? {
+        Some(steps) => Ok(steps),
+        None => Ok(writer.write(&steps[..1])?.unwrap_or_default()),
+    }
+}

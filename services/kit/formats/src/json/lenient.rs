@@ -1,0 +1,361 @@
+//! Makes JSON that a parser accepts of JSON as tools write it, and bounds the size of what the parser
+//! holds in memory at once, which is a text.
+//!
+//! JavaScript writes halves of characters for texts that were cut within one, Python writes `NaN`, and
+//! shells write control characters. These cost the character or the number, not the file.
+
+use std::{
+    cell::Cell,
+    io::{self, BufRead, Read},
+    rc::Rc,
+};
+
+use assay_proto::Fault;
+
+use crate::{
+    decoded::{REPLACEMENT, Replaced},
+    limits::{DEEPEST, INLINE},
+    names::Hash,
+};
+
+/// Maximum size of a text, in bytes: the largest attachment that is kept, as a URL in Base64. Longer
+/// ones lose their ends.
+const TEXT: usize = INLINE / 3 * 4 + 512;
+
+/// Maximum size of the texts of a test with all of its attempts, in bytes. Further ones are cut to
+/// [`SHORT`].
+const TEXTS: usize = 8 << 20;
+
+/// Maximum size of further texts, in bytes.
+const SHORT: usize = 256;
+
+/// Maximum size of a number, in bytes. Longer ones are unknown.
+const NUMBER: usize = 256;
+
+/// Size of the output that is produced at once, in bytes.
+const OUTPUT: usize = 16 << 10;
+
+/// Part of a document that the next byte belongs to.
+#[derive(Clone, Copy)]
+enum Part {
+    Structure,
+    /// A number, or a word such as `true`.
+    Word,
+    /// A text.
+    Text,
+    /// An escape in a text, after the backslash.
+    Escape,
+    /// An escape by code, with the number of digits so far and their value.
+    Code(u8, u32),
+}
+
+/// Size of the texts since the last test, in bytes.
+pub(super) type Kept = Rc<Cell<usize>>;
+
+/// JSON whose texts are not longer than the limit and which is not nested too deeply.
+pub(crate) struct Lenient<R> {
+    source: R,
+    part: Part,
+    depth: usize,
+    /// Size of the current text in bytes, and its limit.
+    size: usize,
+    largest: usize,
+    /// Hash of the end that the current text loses.
+    lost: Option<Hash>,
+    kept: Kept,
+    /// The number or word.
+    word: Vec<u8>,
+    /// Code of the first half of a character, whose second half may follow.
+    half: Option<u32>,
+    replaced: Replaced,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    consumed: usize,
+}
+
+/// Returns the fault of a document that is nested too deeply.
+pub(super) fn too_deep() -> Fault {
+    let reason = format!("the JSON must not be nested more than {DEEPEST} levels deep");
+    Fault::Refused { code: "too_deep", reason }
+}
+
+impl<R: BufRead> Lenient<R> {
+    pub(crate) fn new(source: R, replaced: Replaced) -> Self {
+        Self {
+            source,
+            part: Part::Structure,
+            depth: 0,
+            size: 0,
+            largest: TEXT,
+            lost: None,
+            kept: Kept::default(),
+            word: Vec::new(),
+            half: None,
+            replaced,
+            input: Vec::new(),
+            output: Vec::new(),
+            consumed: 0,
+        }
+    }
+
+    /// Returns the size of the texts, which the reader resets after each test.
+    pub(super) fn kept(&self) -> Kept {
+        Rc::clone(&self.kept)
+    }
+
+    fn open_text(&mut self) {
+        (self.part, self.size, self.half, self.lost) = (Part::Text, 0, None, None);
+        self.largest = if self.kept.get() > TEXTS { SHORT } else { TEXT };
+    }
+
+    /// Adds one byte of the file to the output. Returns whether it is nested too deeply.
+    fn add(&mut self, byte: u8) -> bool {
+        match self.part {
+            Part::Structure => return self.structure(byte),
+            Part::Word => {
+                let continues = byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+                if !continues {
+                    self.end_word();
+                    return self.structure(byte);
+                }
+                if self.word.len() <= NUMBER {
+                    self.word.push(byte);
+                }
+            }
+            // A line never ends within a text, so that a broken line does not affect others.
+            Part::Text if matches!(byte, b'"' | b'\n') => self.close_text(byte),
+            Part::Text if byte == b'\\' => self.part = Part::Escape,
+            Part::Text => self.char(byte),
+            Part::Escape if byte == b'u' => self.part = Part::Code(0, 0),
+            Part::Escape => {
+                self.part = Part::Text;
+                match byte {
+                    b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => {
+                        self.whole(&[b'\\', byte]);
+                    }
+                    // Shells escape quotes and colours in ways that JSON does not have.
+                    _ => {
+                        self.whole(b"\\\\");
+                        return self.add(byte);
+                    }
+                }
+            }
+            Part::Code(count, code) => match char::from(byte).to_digit(16) {
+                Some(digit) if count == 3 => {
+                    self.part = Part::Text;
+                    self.code(code << 4 | digit);
+                }
+                Some(digit) => self.part = Part::Code(count + 1, code << 4 | digit),
+                None => {
+                    self.part = Part::Text;
+                    self.replace();
+                    return self.add(byte);
+                }
+            },
+        }
+        false
+    }
+
+    fn structure(&mut self, byte: u8) -> bool {
+        self.part = Part::Structure;
+        match byte {
+            b'"' => self.open_text(),
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => {
+                self.depth = self.depth.saturating_sub(1);
+                if self.depth == 0 {
+                    self.kept.set(0);
+                }
+            }
+            b'-' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
+                self.part = Part::Word;
+                self.word.clear();
+                self.word.push(byte);
+                return false;
+            }
+            _ => {}
+        }
+        self.output.push(byte);
+        self.depth > DEEPEST
+    }
+
+    /// Writes a word. Numbers that are out of range or none at all are unknown.
+    fn end_word(&mut self) {
+        let text = std::str::from_utf8(&self.word).unwrap_or_default();
+        let is_unknown = match text.trim_start_matches('-') {
+            "NaN" | "nan" | "Infinity" | "inf" | "undefined" | "None" => true,
+            _ if text.len() > NUMBER => true,
+            _ => text.parse::<f64>().is_ok_and(f64::is_infinite),
+        };
+        if is_unknown {
+            self.output.extend_from_slice(b"null");
+        } else {
+            self.output.append(&mut self.word);
+        }
+    }
+
+    fn close_text(&mut self, byte: u8) {
+        self.end_half();
+        if let Some(lost) = self.lost.take() {
+            self.output.extend_from_slice(lost.mark().as_bytes());
+        }
+        self.kept.set(self.kept.get() + self.size);
+        (self.part, self.size) = (Part::Structure, 0);
+        self.output.push(byte);
+    }
+
+    /// Adds a byte of a character.
+    fn char(&mut self, byte: u8) {
+        self.end_half();
+        let is_boundary = !(0x80..0xc0).contains(&byte);
+        if self.size >= self.largest && is_boundary {
+            self.lost.get_or_insert_default();
+        }
+        match (&mut self.lost, byte) {
+            (Some(lost), byte) => lost.add(&[byte]),
+            (None, 0..0x20) => self.output.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+            (None, byte) => self.output.push(byte),
+        }
+        self.size += 1;
+    }
+
+    /// Adds an escape or a character as a whole.
+    fn whole(&mut self, text: &[u8]) {
+        self.end_half();
+        if self.size >= self.largest {
+            self.lost.get_or_insert_default();
+        }
+        match &mut self.lost {
+            Some(lost) => lost.add(text),
+            None => self.output.extend_from_slice(text),
+        }
+        self.size += text.len();
+    }
+
+    /// Adds an escape by code.
+    fn code(&mut self, code: u32) {
+        match (self.half.take(), code) {
+            (Some(half), 0xdc00..0xe000) => {
+                self.whole(format!("\\u{half:04x}\\u{code:04x}").as_bytes());
+            }
+            (half, code) => {
+                if half.is_some() {
+                    self.replace();
+                }
+                match code {
+                    0xd800..0xdc00 => self.half = Some(code),
+                    0xdc00..0xe000 | 0 => self.replace(),
+                    code => self.whole(format!("\\u{code:04x}").as_bytes()),
+                }
+            }
+        }
+    }
+
+    /// Replaces the first half of a character without a second one.
+    fn end_half(&mut self) {
+        if self.half.take().is_some() {
+            self.replace();
+        }
+    }
+
+    fn replace(&mut self) {
+        self.half = None;
+        self.replaced.add(1);
+        self.whole(REPLACEMENT.as_bytes());
+    }
+}
+
+impl<R: BufRead> BufRead for Lenient<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        while self.consumed == self.output.len() {
+            self.output.clear();
+            self.consumed = 0;
+            let mut input = std::mem::take(&mut self.input);
+            input.clear();
+            let available = self.source.fill_buf()?;
+            input.extend_from_slice(&available[..available.len().min(OUTPUT)]);
+            self.source.consume(input.len());
+            for byte in &input {
+                if self.add(*byte) {
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
+            }
+            let is_end = input.is_empty();
+            self.input = input;
+            if is_end {
+                if matches!(self.part, Part::Word) {
+                    self.end_word();
+                    self.part = Part::Structure;
+                }
+                break;
+            }
+        }
+        Ok(&self.output[self.consumed..])
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.consumed += amount;
+    }
+}
+
+impl<R: BufRead> Read for Lenient<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.fill_buf()?.read(buffer)?;
+        self.consume(read);
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lenient(json: &str) -> (String, usize) {
+        let replaced = Replaced::default();
+        let text = io::read_to_string(Lenient::new(json.as_bytes(), replaced.clone())).unwrap();
+        (text, replaced.count())
+    }
+
+    #[test]
+    fn long_texts_lose_their_ends_but_stay_different() {
+        for unit in ["a", "ä", "🙂", "\\n", "\\\"", "\\u00e4", "\\ud83d\\ude42"] {
+            let json =
+                |end: &str| format!(r#"{{"a": "{}{end}", "b": [1, "x"]}}"#, unit.repeat(TEXT));
+            let (clipped, _) = lenient(&json(""));
+            assert!(clipped.len() < TEXT + 64, "{unit}: {}", clipped.len());
+            let value: serde_json::Value = serde_json::from_str(&clipped).unwrap();
+            assert_eq!(value["b"][1], "x", "{unit}");
+            assert!(value["a"].as_str().unwrap().len() > TEXT / 8, "{unit}");
+            assert_ne!(clipped, lenient(&json("z")).0, "{unit}");
+        }
+    }
+
+    #[test]
+    fn other_documents_stay_as_they_are() {
+        let json = r#"{"a\\": "b\"", "c": [1, -2.5e3, {"d": null}, true], "e": "\ud83d\ude42"}"#;
+        for json in [json, "", "\"open", "a \"b\n[\"c\"]", "17"] {
+            assert_eq!(lenient(json), (json.to_owned(), 0));
+        }
+        let deep = "[".repeat(DEEPEST + 1);
+        let deep = Lenient::new(deep.as_bytes(), Replaced::default());
+        assert!(io::read_to_string(deep).is_err());
+    }
+
+    #[test]
+    fn what_a_parser_refuses_costs_the_character_or_the_number() {
+        for (json, expected, replaced) in [
+            (r#"["a\ud83d"]"#, "a\u{fffd}", 1),
+            (r#"["\ud83dx\ude42\ud83d\ud83d\ude42"]"#, "\u{fffd}x\u{fffd}\u{fffd}🙂", 3),
+            (r#"["\ud83d\n"]"#, "\u{fffd}\n", 1),
+            (r#"["\u0000\u12"]"#, "\u{fffd}\u{fffd}", 2),
+            ("[\"\u{1b}[31m\t\\x41\"]", "\u{1b}[31m\t\\x41", 0),
+        ] {
+            let (text, count) = lenient(json);
+            let value: Vec<String> = serde_json::from_str(&text).unwrap();
+            assert_eq!((value[0].as_str(), count), (expected, replaced), "{json}");
+        }
+        let numbers = "[1e999, -1e999, NaN, Infinity, -Infinity, 12, 1e5]";
+        assert_eq!(lenient(numbers).0, "[null, null, null, null, null, 12, 1e5]");
+        assert_eq!(lenient(&format!("[{}]", "9".repeat(400))).0, "[null]");
+    }
+}
