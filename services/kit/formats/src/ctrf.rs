@@ -72,6 +72,7 @@ struct Report<'o, 's> {
 struct Summary {
     tests: Number,
     failed: Number,
+    skipped: Number,
 }
 
 impl Members for Report<'_, '_> {
@@ -86,8 +87,9 @@ impl Members for Report<'_, '_> {
             }
             "tests" => map.next_value_seed(Array(self)),
             "summary" => {
-                let Summary { tests, failed } = map.next_value()?;
-                self.claims = Claims { tests: tests.count(), failures: failed.count() };
+                let Summary { tests, failed, skipped } = map.next_value()?;
+                let (tests, failures) = (tests.count(), failed.count());
+                self.claims = Claims { tests, failures, skipped: skipped.count() };
                 Ok(())
             }
             _ => map.next_value::<IgnoredAny>().map(drop),

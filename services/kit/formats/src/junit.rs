@@ -11,7 +11,7 @@ mod tests;
 
 use std::io::BufRead;
 
-use assay_proto::Fault;
+use assay_proto::{Fault, TestResult};
 
 use self::{
     case::{Case, Kind},
@@ -79,6 +79,7 @@ impl Document for Report<'_> {
             if name == "testsuites" {
                 // The name of the run is often that of the tool.
                 suite.name.clear();
+                suite.is_root = true;
             }
             self.dialect = self.dialect.within(&suite, attributes);
             self.suites.push(suite);
@@ -116,7 +117,7 @@ impl Document for Report<'_> {
         match path.name() {
             "testsuite" | "testsuites" => self.close_suite(),
             "testcase" => match self.case.take() {
-                Some(case) => self.add(case.finish()),
+                Some(case) => self.add(case.finish(self.dialect)),
                 None => Ok(()),
             },
             name => {
@@ -163,7 +164,10 @@ impl Report<'_> {
     fn add(&mut self, test: Test) -> Result<(), Fault> {
         if let Some(suite) = self.suites.last_mut() {
             let failed = test.attempts.iter().any(|attempt| !attempt.problems.is_empty());
-            suite.found.add(Tally { tests: 1, failed: usize::from(failed) });
+            let skipped = test.result() == TestResult::Canceled;
+            let (failed, skipped) = (usize::from(failed), usize::from(skipped));
+            // Surefire counts attempts.
+            suite.found.add(Tally { tests: test.attempts.len(), failed, skipped });
         }
         if self.dialect != Dialect::Pytest {
             return self.sink.add(test);
@@ -192,15 +196,15 @@ impl Report<'_> {
         let Some(mut suite) = self.suites.pop() else { return Ok(()) };
         let problems = suite.take_problems();
         if !problems.is_empty() {
-            suite.found.add(Tally { tests: 0, failed: 1 });
+            suite.found.add(Tally { failed: 1, ..Tally::default() });
             self.sink
                 .add(Test { attempts: vec![crate::Attempt::with(problems)], ..owner.clone() })?;
         }
+        let claims = self.dialect.reliable(&suite);
+        let found = self.sink.compare(suite.found, claims, &owner)?;
         if !suite.output.trim().is_empty() {
             self.sink.amend(suite.first, Amendment::Output(suite.output))?;
         }
-        let claims = self.dialect.reliable(suite.claims);
-        let found = self.sink.compare(suite.found, claims, &owner)?;
         if let Some(outer) = self.suites.last_mut() {
             outer.found.add(found);
         }

@@ -101,7 +101,7 @@ impl Elements for Report<'_> {
                 let number = |name: &str| attributes.get(name).as_deref().and_then(count);
                 let [pass, fail, skip] = ["pass", "fail", "skip"].map(number);
                 let tests = pass.zip(fail).map(|(pass, fail)| pass + fail + skip.unwrap_or(0));
-                self.statistic = Claims { tests, failures: fail };
+                self.statistic = Claims { tests, failures: fail, skipped: None };
             }
             _ => {}
         }

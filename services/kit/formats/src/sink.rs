@@ -70,18 +70,24 @@ pub struct Tally {
     pub(crate) tests: usize,
     /// Tests with an attempt that failed.
     pub(crate) failed: usize,
+    pub(crate) skipped: usize,
 }
 
 impl Tally {
     /// Returns the numbers since an earlier state.
     pub(crate) fn since(self, earlier: Self) -> Self {
-        Self { tests: self.tests - earlier.tests, failed: self.failed - earlier.failed }
+        Self {
+            tests: self.tests - earlier.tests,
+            failed: self.failed - earlier.failed,
+            skipped: self.skipped - earlier.skipped,
+        }
     }
 
     /// Adds the numbers of a part.
     pub(crate) fn add(&mut self, part: Self) {
         self.tests += part.tests;
         self.failed += part.failed;
+        self.skipped += part.skipped;
     }
 }
 
@@ -91,6 +97,8 @@ pub(crate) struct Claims {
     pub(crate) tests: Option<usize>,
     /// Failures and errors.
     pub(crate) failures: Option<usize>,
+    /// Skipped tests, which some tools count and do not list.
+    pub(crate) skipped: Option<usize>,
 }
 
 impl Claims {
@@ -159,11 +167,17 @@ impl dyn Output + '_ {
         claims: Claims,
         owner: &Test,
     ) -> Result<Tally, Fault> {
+        let failures = claims.failures.unwrap_or_default();
+        let missing = claims.tests.unwrap_or_default().saturating_sub(found.tests);
+        let skipped = claims.skipped.unwrap_or_default().saturating_sub(found.skipped);
+        if missing > 0 && missing <= skipped {
+            self.note(format!("{missing} skipped tests are counted, but not listed."));
+            let (tests, skipped) = (found.tests + missing, found.skipped + missing);
+            return Ok(Tally { tests, skipped, ..found });
+        }
         let mut entry = |nature, message| {
             self.add_own(owner.clone(), Problem { nature, message, ..Problem::default() })
         };
-        let failures = claims.failures.unwrap_or_default();
-        let missing = claims.tests.unwrap_or_default().saturating_sub(found.tests);
         if missing > 0 {
             let announced = found.tests + missing;
             let message = format!(
@@ -172,7 +186,7 @@ impl dyn Output + '_ {
                 found.tests
             );
             entry(Nature::Abortion, message)?;
-            return Ok(Tally { tests: announced, failed: found.failed + 1 });
+            return Ok(Tally { tests: announced, failed: found.failed + 1, ..found });
         }
         if failures > 0 && found.failed == 0 {
             let message =
@@ -226,6 +240,7 @@ impl<R: Receiver> Output for Passed<R> {
             Nature::of(attempt.result).is_some() || !attempt.problems.is_empty()
         };
         self.tally.failed += usize::from(test.attempts.iter().any(has_failed));
+        self.tally.skipped += usize::from(test.result() == TestResult::Canceled);
         self.receiver.test(test)
     }
 

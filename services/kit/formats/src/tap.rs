@@ -284,8 +284,8 @@ impl Report<'_> {
 impl Level {
     /// Returns what was found, and what the plan claims.
     fn compared(self) -> (Tally, Claims) {
-        let found = Tally { tests: self.count, failed: usize::from(self.has_failures) };
-        (found, Claims { tests: self.plan, failures: None })
+        let found = Tally { tests: self.count, failed: usize::from(self.has_failures), skipped: 0 };
+        (found, Claims { tests: self.plan, ..Claims::default() })
     }
 }
 

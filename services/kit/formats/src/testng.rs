@@ -36,6 +36,7 @@ impl Format for TestNg {
             test: None,
             is_configuration: false,
             is_retried: false,
+            is_skipped_by_error: false,
             retried: HashSet::new(),
             claims: Claims::default(),
             ignored: 0,
@@ -56,6 +57,9 @@ struct Report<'s> {
     is_configuration: bool,
     /// Whether the open method failed and was run again.
     is_retried: bool,
+    /// Whether the open method was skipped because of an error. Before version 7, TestNG reports attempts
+    /// in this way.
+    is_skipped_by_error: bool,
     /// Methods that were run again, with their parameters.
     retried: HashSet<(String, String)>,
     /// What the report states about itself. Ignored tests are not listed.
@@ -85,6 +89,12 @@ impl Elements for Report<'_> {
                 _ => {}
             }),
             "test-method" => self.open_method(attributes),
+            "exception" => {
+                let class = attributes.get("class").unwrap_or_default();
+                let is_own = class.ends_with("SkipException") || class == "java.lang.Throwable";
+                let result = self.test.as_ref().map(Test::result);
+                self.is_skipped_by_error = result == Some(TestResult::Canceled) && !is_own;
+            }
             _ => {}
         }
         Ok(())
@@ -140,9 +150,9 @@ impl Report<'_> {
         }
         let key = (test.identifier(), test.variant());
         if self.retried.remove(&key) {
-            test.retry = Retry::AfterFailure;
+            test.retry = Retry::Always;
         }
-        if self.is_retried {
+        if self.is_retried || self.is_skipped_by_error {
             self.retried.insert(key);
         }
         self.sink.add(test)
@@ -154,6 +164,7 @@ impl Report<'_> {
         let mut result = TestResult::Canceled;
         self.is_configuration = attributes.get("is-config").as_deref() == Some("true");
         self.is_retried = attributes.get("retried").as_deref() == Some("true");
+        self.is_skipped_by_error = false;
         attributes.each(|name, value| match (name, value) {
             ("name", value) => test.name = named(value),
             ("started-at", value) => test.start = time(value),
@@ -163,7 +174,7 @@ impl Report<'_> {
             }
             ("status", "PASS") => result = TestResult::Passed,
             ("status", "FAIL") if self.is_configuration => result = TestResult::Error,
-            ("status", "FAIL") => result = TestResult::Failed,
+            ("status", "FAIL" | "SUCCESS_PERCENTAGE_FAILURE") => result = TestResult::Failed,
             // TestNG reports attempts before the last one as skipped.
             ("status", "SKIP") if self.is_retried => result = TestResult::Failed,
             _ => {}

@@ -11,7 +11,7 @@ use serde::{
 
 use super::status::{complete, explanation, result};
 use crate::{
-    Attachment, Attempt, Format, Head, Nature, Problem, Property, Sink, Step, Test,
+    Attachment, Attempt, Format, Head, Nature, Problem, Property, Retry, Sink, Step, Test,
     durations::duration,
     held::Held,
     json::{self, Array, Elements, List, Members, Name, Number, Object, Output, Text},
@@ -53,6 +53,7 @@ impl Elements for Features<'_, '_> {
             background: Vec::new(),
             status: None,
             has_failures: false,
+            location: String::new(),
             held: Held::default(),
             output: self.0,
         };
@@ -74,6 +75,8 @@ struct Feature<'o, 's> {
     /// Result that Behave reports of the feature.
     status: Option<TestResult>,
     has_failures: bool,
+    /// Place of the last scenario.
+    location: String,
     held: Held<()>,
     output: &'o mut Output<'s>,
 }
@@ -111,7 +114,11 @@ impl Elements for Feature<'_, '_> {
         } else {
             let background = std::mem::take(&mut self.background);
             element.steps.0.splice(0..0, background);
-            let test = element.into_test();
+            // Behave writes each attempt of a scenario.
+            let is_again = !element.location.0.is_empty() && element.location.0 == self.location;
+            self.location.clone_from(&element.location.0);
+            let mut test = element.into_test();
+            test.retry = if is_again { Retry::AfterFailure } else { Retry::Never };
             self.has_failures |= Nature::of(test.result()).is_some();
             let held = self.held.push((), test, CucumberJson.name());
             held.map_err(|fault| self.output.stop(fault))?;

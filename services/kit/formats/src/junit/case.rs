@@ -2,6 +2,7 @@
 
 use assay_proto::{TestResult, Timestamp};
 
+use super::dialect::Dialect;
 use crate::{
     ABORTED, Attachment, Attempt, Nature, Problem, Property, Test,
     durations::seconds,
@@ -96,6 +97,10 @@ pub(super) struct Case {
     details: String,
     /// Nature of the problem that the attribute of the status states.
     status: Option<Nature>,
+    /// Whether the status states that the test did not run.
+    is_not_run: bool,
+    /// Whether the test took no time at all.
+    is_instant: bool,
     /// Whether the test is expected to fail because it is unfinished.
     is_todo: bool,
     problems: Vec<Reported>,
@@ -107,7 +112,19 @@ pub(super) struct Case {
 impl Case {
     pub(super) fn new(test: Test) -> Self {
         let (skipped, details, status, problems, output, property) = Default::default();
-        Self { test, skipped, details, status, is_todo: false, problems, output, property }
+        let (is_not_run, is_instant, is_todo) = Default::default();
+        Self {
+            test,
+            skipped,
+            details,
+            status,
+            is_not_run,
+            is_instant,
+            is_todo,
+            problems,
+            output,
+            property,
+        }
     }
 
     /// Reads the attributes of the test.
@@ -115,10 +132,14 @@ impl Case {
         attributes.each(|name, value| match (name, value) {
             ("time", value) => {
                 self.test.seconds = seconds(value, has_points).unwrap_or_default();
+                self.is_instant = value == "0";
             }
             ("timestamp", value) => self.test.start = time(value),
             ("status", "notrun" | "disabled" | "skipped")
-            | ("result", "suppressed" | "skipped") => self.skipped = Some(String::new()),
+            | ("result", "suppressed" | "skipped") => {
+                self.is_not_run = value == "notrun";
+                self.skipped = Some(String::new());
+            }
             ("status" | "result", status) => self.status = Nature::of_status(status),
             _ => {}
         });
@@ -133,7 +154,11 @@ impl Case {
             self.details.clear();
             let reason = self.skipped.get_or_insert_default();
             attributes.each(|name, value| match name {
-                "message" => keep_beginning(reason, value, MESSAGE),
+                "message" => {
+                    keep_beginning(reason, value, MESSAGE);
+                    // Catch2 marks tests that are expected to fail.
+                    self.is_todo |= value.starts_with("TEST_CASE tagged with");
+                }
                 "type" => self.is_todo |= value == "todo",
                 _ => {}
             });
@@ -189,18 +214,39 @@ impl Case {
         }
     }
 
-    /// Returns the test with its attempts.
-    pub(super) fn finish(self) -> Test {
-        let Self { mut test, skipped, details, status, is_todo, mut problems, output, .. } = self;
-        problems.truncate(MOST_PROBLEMS);
-        let is_skipped = skipped.is_some();
-        if let Some(nature) = status.filter(|_| problems.is_empty() && !is_skipped) {
-            problems.push(Reported::of_status(nature));
+    /// Returns the problem of a test without an element for it.
+    fn unlisted_problem(&self, dialect: Dialect) -> Option<Reported> {
+        if !self.problems.is_empty() {
+            return None;
         }
+        match (&self.skipped, self.status) {
+            // CTest fails tests that it cannot start. Those that skip themselves say so.
+            (Some(reason), _) => {
+                let is_chosen = ["", "Disabled"].contains(&reason.as_str());
+                let is_failed = self.is_not_run && !is_chosen && !reason.starts_with("SKIP_");
+                is_failed.then(|| Reported::unlisted(Nature::Error, reason))
+            }
+            (None, Some(nature)) => {
+                Some(Reported::unlisted(nature, "The test failed without a reason."))
+            }
+            // Vitest lists tests that did not run, because the run was stopped, as others.
+            (None, None) if dialect == Dialect::Vitest && self.is_instant => {
+                Some(Reported::unlisted(Nature::Abortion, "The test did not run."))
+            }
+            (None, None) => None,
+        }
+    }
+
+    /// Returns the test with its attempts.
+    pub(super) fn finish(mut self, dialect: Dialect) -> Test {
+        self.problems.truncate(MOST_PROBLEMS);
+        self.problems.extend(self.unlisted_problem(dialect));
+        let Self { mut test, skipped, details, is_todo, mut problems, output, .. } = self;
+        let is_skipped = skipped.is_some();
         let mut reason = lines([&skipped.unwrap_or_default(), &details]);
         if is_todo {
             for Reported { problem, .. } in problems.drain(..) {
-                reason = lines([&problem.message, &problem.text]);
+                reason = lines([&problem.message, &problem.text, &reason]);
             }
         }
         let (decisive, others): (Vec<_>, Vec<_>) =
@@ -234,9 +280,9 @@ impl Case {
 }
 
 impl Reported {
-    /// Returns the problem of a test whose status states one.
-    fn of_status(nature: Nature) -> Self {
-        let message = "The test failed without a reason.".to_owned();
+    /// Returns the problem of a test without an element for it.
+    fn unlisted(nature: Nature, message: &str) -> Self {
+        let message = message.to_owned();
         let problem = Problem { nature, message, ..Problem::default() };
         let kind = Kind { nature, when: When::Decisive };
         Self { kind, problem, start: None, seconds: 0.0, output: Output::default() }

@@ -14,6 +14,13 @@ use crate::{
 /// Attributes of the root element that only Playwright writes in this way.
 const PLAYWRIGHT: [&str; 7] = ["id", "name", "tests", "failures", "skipped", "errors", "time"];
 
+/// Attributes of the root element that only mocha-junit-reporter writes in this way, with and without the
+/// last one.
+const MOCHA: [&str; 5] = ["name", "time", "tests", "failures", "skipped"];
+
+/// Attributes of a suite that only newman writes in this way.
+const NEWMAN: [&str; 7] = ["name", "id", "timestamp", "tests", "failures", "errors", "time"];
+
 /// Attributes of a suite that only Gradle writes in this way.
 const GRADLE: [&str; 8] =
     ["name", "tests", "skipped", "failures", "errors", "timestamp", "hostname", "time"];
@@ -29,8 +36,12 @@ pub(super) enum Dialect {
     Pytest,
     /// Gotestsum and Gradle: a failed test that was run again is a test of the same name.
     Rerun,
-    /// Catch2 and doctest: the numbers of a suite count assertions.
+    /// Catch2, doctest, newman and node-tap: the numbers of a suite count assertions.
     Assertions,
+    /// Mocha: only the root element counts skipped tests, which are not listed.
+    Mocha,
+    /// Vitest: tests that did not run are listed like others, with a duration of 0.
+    Vitest,
     Other,
 }
 
@@ -38,10 +49,14 @@ impl Dialect {
     /// Returns the dialect by the root element.
     pub(super) fn of(root: &str, attributes: &Attributes<'_>) -> Self {
         let (names, is_pytest) = names(attributes, "pytest tests");
+        let is_vitest = attributes.get("name").as_deref() == Some("vitest tests");
         match root {
             "testsuites" if names.is_empty() => Self::Node,
             "testsuites" if names == PLAYWRIGHT => Self::Playwright,
             "testsuites" if is_pytest => Self::Pytest,
+            "testsuites" if is_vitest => Self::Vitest,
+            "testsuites" if names == MOCHA || names == MOCHA[..4] => Self::Mocha,
+            "testsuites" if names.iter().any(|name| name == "assertions") => Self::Assertions,
             _ => Self::Other,
         }
     }
@@ -56,7 +71,7 @@ impl Dialect {
             Self::Pytest
         } else if names == GRADLE {
             Self::Rerun
-        } else if suite.host == "tbd" || suite.name == "doctest_tests" {
+        } else if names == NEWMAN || suite.host == "tbd" || suite.name == "doctest_tests" {
             Self::Assertions
         } else {
             self
@@ -78,9 +93,13 @@ impl Dialect {
         }
     }
 
-    /// Returns the numbers of a suite that count tests.
-    pub(super) fn reliable(self, claims: Claims) -> Claims {
-        if self == Self::Assertions { Claims { tests: None, ..claims } } else { claims }
+    /// Returns the numbers of a suite that count tests. Pytest counts subtests, which it does not list.
+    pub(super) fn reliable(self, suite: &Suite) -> Claims {
+        match self {
+            Self::Assertions | Self::Pytest => Claims { tests: None, ..suite.claims },
+            Self::Mocha if !suite.is_root => Claims { tests: None, ..suite.claims },
+            _ => suite.claims,
+        }
     }
 
     /// Completes the identity of a test.
@@ -102,6 +121,10 @@ impl Dialect {
             && test.id.is_empty()
             && let Some((hook, class)) = hook_of_class(&test.name)
         {
+            (test.class, test.name) = (named(class), named(hook));
+        }
+        // Nose2 splits the name of a hook at its last dot.
+        if let Some((hook, class)) = hook_of_class(&format!("{}.{}", test.class, test.name)) {
             (test.class, test.name) = (named(class), named(hook));
         }
     }

@@ -19,6 +19,8 @@ pub(super) struct Suite {
     pub(super) start: Option<Timestamp>,
     pub(super) host: String,
     pub(super) file: String,
+    /// Whether it is the root element around suites.
+    pub(super) is_root: bool,
     /// Whether the suite is a browser, as in reports of Karma.
     pub(super) is_browser: bool,
     /// What the suite states about itself, and what it has.
@@ -42,6 +44,7 @@ impl Suite {
             "file" | "filepath" => suite.file = file_name(value),
             "tests" => suite.claims.tests = count(value),
             "failures" | "errors" => suite.claims.add_failures(value),
+            "skipped" => suite.claims.skipped = count(value),
             _ => {}
         });
         suite

@@ -127,11 +127,11 @@ impl ProjectTest {
             test.push(outcome.into_attempt(&self.expected_status.0));
         }
         if test.attempts.is_empty() {
-            // A run that was stopped has tests without results.
-            let result = match self.status.0.as_str() {
-                "skipped" => TestResult::Canceled,
-                _ => TestResult::Aborted,
-            };
+            // A run that was stopped has tests without results, also of the status `skipped`.
+            let mut kinds =
+                self.annotations.0.iter().map(|annotation| annotation.r#type.0.as_str());
+            let is_skipped = kinds.any(|kind| matches!(kind, "skip" | "fixme"));
+            let result = if is_skipped { TestResult::Canceled } else { TestResult::Aborted };
             test.push(Attempt { result, ..Attempt::default() });
         }
         test.start = test.attempts.last().and_then(|attempt| attempt.start);
