@@ -151,6 +151,9 @@ impl Launches {
         }
         self.read_with(customer, self.change(customer, id, (project, execution), body)).await?;
         self.0.callers.remember(caller, id);
+        if let Some(end) = body::end(id, body) {
+            self.read_with(customer, staging::stage(db, customer, &[end])).await?;
+        }
         self.read_with(customer, store::finish(db, customer, id)).await?;
         match timeout(ADOPTION, self.adopt(caller, id)).await {
             Ok(Ok(())) => {}

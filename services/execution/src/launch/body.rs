@@ -1,11 +1,12 @@
 //! The bodies of requests of agents, as far as they are read before the launch is over.
 
+use assay_formats::parse_lenient;
 use assay_proto::{
     Fault, LaunchId,
     execution::{LaunchEntryKind, OpenExecutionInput, OpenExecutionRequest},
 };
 use bytes::Bytes;
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use uuid::Uuid;
 
 use super::attributes::{Attribute, LONGEST_TAGS, OWN_TAGS, line, of_key, tags};
@@ -237,6 +238,13 @@ pub(super) fn entry(
     Ok((Entry { launch, kind, item, parent, body, file: None }, id))
 }
 
+/// Returns the request that ends a launch, which states its result. Many have no body.
+pub(super) fn end(launch: LaunchId, body: &[u8]) -> Option<Entry> {
+    let body = Bytes::copy_from_slice(body);
+    let (kind, item, parent, file) = (Kind::Finish, None, None, None);
+    (!body.is_empty()).then_some(Entry { launch, kind, item, parent, body, file })
+}
+
 /// Returns the number of a launch, which JavaScript can represent.
 pub(super) fn number(id: LaunchId) -> i64 {
     i64::try_from(id.0.as_u128() & ((1 << 48) - 1)).unwrap_or_default()
@@ -246,9 +254,9 @@ fn uuid(field: &'static str, text: &str) -> Result<Uuid, Fault> {
     Uuid::try_parse(text.trim()).map_err(|_| Fault::invalid(field, "must be a UUID"))
 }
 
-fn parse<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, Fault> {
-    serde_json::from_slice(body)
-        .map_err(|error| Fault::Malformed(format!("the body is not valid: {error}")))
+/// Parses a body as tolerantly as it is read when the launch is over.
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Fault> {
+    parse_lenient(body).map_err(|error| Fault::Malformed(format!("the body is not valid: {error}")))
 }
 
 #[cfg(test)]

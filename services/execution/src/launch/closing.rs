@@ -185,22 +185,23 @@ impl Launches {
             let Some(newest) = requests.last() else { break };
             last = newest.sequence;
             let added = spawn_blocking(move || {
-                requests.into_iter().try_for_each(|request| add(&mut contents, request))?;
-                Ok::<_, Fault>(contents)
+                requests.into_iter().for_each(|request| add(&mut contents, request));
+                contents
             });
-            contents = added.await.map_err(Fault::internal)??;
+            contents = added.await.map_err(Fault::internal)?;
         }
         let launched = spawn_blocking(move || contents.end()).await.map_err(Fault::internal)?;
         Ok((launched, last, memory))
     }
 }
 
-fn add(contents: &mut Launch, request: store::Staged) -> Result<(), Fault> {
+fn add(contents: &mut Launch, request: store::Staged) {
     let store::Staged { kind, item_id, parent_id, body, .. } = request;
     let (item, parent) = (item_id.map(|id| id.as_u128()), parent_id.as_ref().map(Uuid::as_u128));
     match (kind.as_str(), item) {
         ("Start", Some(item)) => contents.start(item, parent, &body),
         ("Finish", Some(item)) => contents.finish(item, &body),
+        ("Finish", None) => contents.finish_launch(&body),
         _ => contents.log(item, &body),
     }
 }

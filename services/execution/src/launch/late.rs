@@ -1,6 +1,7 @@
 //! Requests of launches that do not become results, because the execution has ended before or they
 //! arrived late. They are kept as artifacts.
 
+use assay_formats::parse_lenient;
 use assay_proto::Fault;
 use assay_runtime::begin;
 use serde_json::{Value, json};
@@ -73,7 +74,7 @@ impl Launches {
 }
 
 fn line(request: &store::Staged) -> Value {
-    let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+    let body: Value = parse_lenient(&request.body).unwrap_or_default();
     let mut line = json!({ "request": request.kind, "body": body });
     for (field, id) in [("item", request.item_id), ("parent", request.parent_id)] {
         if let Some(id) = id {

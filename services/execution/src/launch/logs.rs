@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use assay_formats::parse_lenient;
 use assay_proto::{Fault, execution::LaunchEntryKind};
 use assay_runtime::body::{Body, File};
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ pub(super) fn read(body: Body) -> Result<(Vec<Entry>, Vec<Uuid>), Fault> {
     let (mut entries, mut ids) = (Vec::new(), Vec::new());
     for part in logs {
         let text = part.parts().collect::<Vec<_>>().concat();
-        let logs: Vec<Value> = serde_json::from_slice(&text).map_err(|error| {
+        let logs: Vec<Value> = parse_lenient(&text).map_err(|error| {
             Fault::Malformed(format!("json_request_part is not a JSON array of logs: {error}"))
         })?;
         for mut log in logs {

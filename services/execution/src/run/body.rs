@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use assay_formats::{Attempt, Nature, Problem, Step, Test};
+use assay_formats::{Attempt, Nature, Problem, Step, Test, parse_lenient_from, parse_seconds};
 use assay_proto::{Fault, TestResult};
 use assay_runtime::body::File;
 use aws_lc_rs::digest;
@@ -79,7 +79,7 @@ pub(super) fn read(file: File, test_case: Option<i64>) -> Result<Results, Fault>
 
 fn parse<T: serde::de::DeserializeOwned>(file: File) -> Result<T, Fault> {
     let malformed = |error| Fault::Malformed(format!("the body is not valid JSON: {error}"));
-    serde_json::from_reader(file).map_err(malformed)
+    parse_lenient_from(file).map_err(malformed)
 }
 
 impl ResultBody {
@@ -161,22 +161,9 @@ fn described(comment: &str) -> (String, String) {
     }
 }
 
-/// Returns a duration such as `1h 5m 3s` in seconds.
+/// Returns a duration in seconds.
 fn seconds(elapsed: &Value) -> f64 {
-    let part = |part: &str| {
-        let (amount, unit) = part.split_at(part.find(char::is_alphabetic).unwrap_or(part.len()));
-        let factor = match unit {
-            "w" => 604_800.0,
-            "d" => 86_400.0,
-            "h" => 3600.0,
-            "m" | "min" => 60.0,
-            "" | "s" | "sec" => 1.0,
-            "ms" => 0.001,
-            _ => return None,
-        };
-        amount.parse::<f64>().ok().filter(|amount| (0.0..1e6).contains(amount)).map(|n| n * factor)
-    };
-    text(elapsed).split_whitespace().filter_map(part).sum()
+    parse_seconds(&text(elapsed)).unwrap_or_default()
 }
 
 fn whole(value: &Value) -> Option<i64> {

@@ -25,6 +25,11 @@ pub(crate) fn has_point(text: &str) -> bool {
     text.rfind('.').is_some_and(|point| text.rfind(',').is_none_or(|comma| comma < point))
 }
 
+/// Parses a duration such as `1h 5m 3s` or `1 hour`, and returns its seconds.
+pub fn parse_seconds(text: &str) -> Option<f64> {
+    seconds(text, false)
+}
+
 /// Returns a duration in seconds if it is plausible, without the noise of its computation.
 pub(crate) fn plausible(seconds: Option<f64>) -> Option<f64> {
     let seconds = seconds.filter(|seconds| (0.0..=LONGEST).contains(seconds))?;

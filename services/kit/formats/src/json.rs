@@ -18,6 +18,7 @@ pub(crate) use self::{
 };
 use crate::{
     Sink, Test,
+    decoded::{Decoded, Replaced, encoding_of},
     fault::{broken, truncated},
 };
 
@@ -69,6 +70,19 @@ pub(crate) fn read(
         Some(fault) => Err(fault),
         None => read.map_err(|error| fault(format, &error, error.line())),
     }
+}
+
+/// Parses a document in memory that clients sent. What a parser refuses, but is no more than a bad
+/// character or number, is replaced.
+pub fn parse_lenient<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_slice(json).or_else(|_| parse_lenient_from(json))
+}
+
+/// Parses a document that clients sent while it is read.
+pub fn parse_lenient_from<T: DeserializeOwned>(mut json: impl BufRead) -> serde_json::Result<T> {
+    let encoding = encoding_of(json.fill_buf().map_err(serde_json::Error::io)?);
+    let text = Decoded::new(json, encoding, Replaced::default());
+    serde_json::from_reader(Lenient::new(text, Replaced::default()))
 }
 
 /// Parses one value in this line. A line that is not valid is lost, and the sink is told its place.

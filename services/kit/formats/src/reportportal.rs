@@ -10,7 +10,7 @@ mod tree;
 
 use std::collections::HashMap;
 
-use assay_proto::Fault;
+use assay_proto::TestResult;
 use serde_json::Value;
 
 use self::{
@@ -18,7 +18,8 @@ use self::{
     tree::Tree,
 };
 use crate::{
-    Test,
+    Attempt, Nature, Problem, Test,
+    json::parse_lenient,
     limits::TEXT,
     texts::{keep_beginning, keep_end},
 };
@@ -47,6 +48,10 @@ pub struct Launch {
     logs: usize,
     /// Size of the complete logs that are still kept.
     room: usize,
+    /// Result that the agent reports of the launch.
+    result: Option<TestResult>,
+    /// Number of requests that cannot be read.
+    lost: usize,
 }
 
 /// The contents of a launch.
@@ -74,6 +79,8 @@ impl Launch {
             log: String::new(),
             logs: 0,
             room: LOGS,
+            result: None,
+            lost: 0,
         }
     }
 
@@ -85,23 +92,30 @@ impl Launch {
     }
 
     /// Adds a request that starts an item. Repeating it has no effect.
-    pub fn start(&mut self, id: ItemId, parent: Option<ItemId>, body: &[u8]) -> Result<(), Fault> {
-        let (body, sequence) = (json(body)?, self.items.len());
+    pub fn start(&mut self, id: ItemId, parent: Option<ItemId>, body: &[u8]) {
+        let Some(body) = self.read(body) else { return };
+        let sequence = self.items.len();
         self.item(id).start(parent, sequence, &body);
-        Ok(())
     }
 
     /// Adds a request that finishes an item. The first one counts.
-    pub fn finish(&mut self, id: ItemId, body: &[u8]) -> Result<(), Fault> {
-        let body = json(body)?;
-        self.item(id).finish(&body);
-        Ok(())
+    pub fn finish(&mut self, id: ItemId, body: &[u8]) {
+        if let Some(body) = self.read(body) {
+            self.item(id).finish(&body);
+        }
+    }
+
+    /// Adds a request that finishes the launch. The last one counts.
+    pub fn finish_launch(&mut self, body: &[u8]) {
+        if let Some(body) = self.read(body) {
+            self.result = item::result_of(&body);
+        }
     }
 
     /// Adds a log of an item, or of the launch. The service that received it has replaced the name of
     /// its file by that of an artifact.
-    pub fn log(&mut self, item: Option<ItemId>, body: &[u8]) -> Result<(), Fault> {
-        let log = Log::of(&json(body)?);
+    pub fn log(&mut self, item: Option<ItemId>, body: &[u8]) {
+        let Some(log) = self.read(body).map(|body| Log::of(&body)) else { return };
         if let Some(id) = item {
             let item = self.items.entry(id).or_default();
             item.log(log, &mut self.room);
@@ -109,7 +123,13 @@ impl Launch {
             self.logs += 1;
             keep_beginning(&mut self.log, &log.line(), LOGS);
         }
-        Ok(())
+    }
+
+    /// Parses a request. One that cannot be read costs no other.
+    fn read(&mut self, body: &[u8]) -> Option<Value> {
+        let parsed = parse_lenient(body).ok();
+        self.lost += usize::from(parsed.is_none());
+        parsed
     }
 
     fn item(&mut self, id: ItemId) -> &mut Item {
@@ -118,9 +138,20 @@ impl Launch {
 
     /// Returns the tests, and the texts that belong to none.
     pub fn end(self) -> Launched {
-        let Self { items, is_gherkin, has_reruns, mut log, logs, .. } = self;
+        let Self { items, is_gherkin, has_reruns, mut log, logs, result, lost, .. } = self;
         let mut tree = Tree::of(items, is_gherkin, has_reruns);
-        let (tests, uncertain) = tree.tests();
+        let (mut tests, uncertain) = tree.tests();
+        tests.extend(tree.failures());
+        if lost > 0 {
+            let message = format!("{lost} requests of the agent could not be read.");
+            tests.push(of_launch(Nature::Error, message));
+        }
+        let is_red = |attempt: &Attempt| Nature::of(attempt.result).is_some();
+        let has_failed = tests.iter().flat_map(|test| &test.attempts).any(is_red);
+        if let Some(nature) = result.and_then(Nature::of).filter(|_| !has_failed) {
+            let message = "The launch failed, but none of its tests did.".to_owned();
+            tests.push(of_launch(nature, message));
+        }
         for item in tree.outside() {
             let mut text = item.texts();
             if !text.is_empty() {
@@ -133,9 +164,10 @@ impl Launch {
     }
 }
 
-fn json(body: &[u8]) -> Result<Value, Fault> {
-    serde_json::from_slice(body)
-        .map_err(|error| Fault::Malformed(format!("the body is not valid JSON: {error}")))
+/// Returns the entry for what is not about an item.
+fn of_launch(nature: Nature, message: String) -> Test {
+    let problem = Problem { nature, message, ..Problem::default() };
+    Test { attempts: vec![Attempt::with(vec![problem])], ..Test::default() }.of_run()
 }
 
 /// Returns a text of bounded size, which ends with `more`.

@@ -5,8 +5,9 @@ use serde_json::Value;
 
 use super::ItemId;
 use crate::{
-    Attachment, Content,
+    Attachment, Content, Nature,
     limits::{INLINE, MESSAGE, MOST_ATTACHMENTS, OUTPUT, STEP, TEXT},
+    names::named,
     texts::{beginning, keep_beginning, keep_end},
     times::{since_1970, time},
 };
@@ -62,20 +63,20 @@ impl Item {
         }
         self.sequence = Some(sequence);
         self.parent = parent;
-        self.name = beginning(text(body, "name").trim(), STEP);
+        self.name = named(text(body, "name"));
         self.kind = text(body, "type").to_ascii_uppercase();
         self.start = time_of(&body["startTime"]);
         self.has_stats = body["hasStats"].as_bool() != Some(false);
-        self.code_ref = beginning(text(body, "codeRef").trim(), MESSAGE);
-        let case_id = text(body, "testCaseId").trim();
+        self.code_ref = named(text(body, "codeRef"));
+        let case_id = named(text(body, "testCaseId"));
         if !case_id.is_empty() {
-            self.case_id = beginning(case_id, MESSAGE);
+            self.case_id = case_id;
         }
         self.is_retry = body["retry"] == true;
         let parameters = body["parameters"].as_array().into_iter().flatten();
         let value = |parameter: &Value| match &parameter["value"] {
-            Value::String(text) => beginning(text, STEP),
-            other => beginning(&other.to_string(), STEP),
+            Value::String(text) => named(text),
+            other => named(&other.to_string()),
         };
         self.parameters = parameters.map(value).collect();
     }
@@ -85,11 +86,11 @@ impl Item {
             return;
         }
         if self.case_id.is_empty() {
-            self.case_id = beginning(text(body, "testCaseId").trim(), MESSAGE);
+            self.case_id = named(text(body, "testCaseId"));
         }
         self.finished = Some(Finished {
             time: time_of(&body["endTime"]),
-            result: result(text(body, "status")),
+            result: result_of(body),
             description: beginning(&without_fences(text(body, "description")), TEXT),
             issue: issue(&body["issue"]),
         });
@@ -111,10 +112,23 @@ impl Item {
         }
     }
 
+    /// Whether the item runs before others, or prepares or cleans up otherwise.
+    pub(super) fn is_setup(&self) -> bool {
+        self.kind.starts_with("BEFORE_")
+    }
+
+    pub(super) fn is_hook(&self) -> bool {
+        self.is_setup() || self.kind.starts_with("AFTER_")
+    }
+
     /// Whether the item counts in the statistics of its launch. Hooks and nested steps do not.
     pub(super) fn is_counted(&self) -> bool {
-        let is_hook = self.kind.starts_with("BEFORE_") || self.kind.starts_with("AFTER_");
-        self.has_stats && !is_hook
+        self.has_stats && !self.is_hook()
+    }
+
+    /// Returns the failure that the agent itself reports of the item.
+    pub(super) fn failure(&self) -> Option<Nature> {
+        self.finished.as_ref().and_then(|finished| finished.result).and_then(Nature::of)
     }
 
     /// Whether the item is a test if it contains none.
@@ -222,16 +236,22 @@ fn time_of(value: &Value) -> Option<Timestamp> {
     }
 }
 
-/// Returns the result of a status. Behave has `ERROR`, which ReportPortal does not.
+/// Returns the result that a request which finishes an item or a launch has.
+pub(super) fn result_of(body: &Value) -> Option<TestResult> {
+    result(text(body, "status"))
+}
+
+/// Returns the result of a status; none if there is no status. Behave has `ERROR`, which ReportPortal
+/// does not. Only what passed is passed.
 fn result(status: &str) -> Option<TestResult> {
-    match status.to_ascii_uppercase().as_str() {
-        "PASSED" | "INFO" | "WARN" => Some(TestResult::Passed),
-        "FAILED" => Some(TestResult::Failed),
-        "SKIPPED" | "CANCELLED" => Some(TestResult::Canceled),
-        "STOPPED" | "INTERRUPTED" => Some(TestResult::Aborted),
-        "ERROR" => Some(TestResult::Error),
-        _ => None,
-    }
+    Some(match status.to_ascii_uppercase().as_str() {
+        "" => return None,
+        "PASSED" => TestResult::Passed,
+        "FAILED" => TestResult::Failed,
+        "SKIPPED" | "CANCELLED" | "INFO" | "WARN" | "RESETED" => TestResult::Canceled,
+        "STOPPED" | "INTERRUPTED" | "IN_PROGRESS" => TestResult::Aborted,
+        _ => TestResult::Error,
+    })
 }
 
 /// Returns the comment and the tickets of an issue.

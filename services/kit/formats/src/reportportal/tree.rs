@@ -125,6 +125,57 @@ impl Tree {
         }
     }
 
+    /// Returns an entry for each hook and suite that failed, unless the failures of tests explain it: a
+    /// failed setup fails its tests, and a suite fails with what it contains.
+    pub(super) fn failures(&mut self) -> Vec<Test> {
+        let (mut path, mut found) = (Vec::new(), Vec::new());
+        let roots = self.children.get(&None).cloned().unwrap_or_default();
+        self.find_failures(&roots, &mut path, &mut found);
+        let entry = |(id, mut path): (ItemId, Vec<String>)| {
+            let name = path.pop().unwrap_or_default();
+            let attempts = vec![attempt::of(self, id)];
+            self.mark(id);
+            Test { suites: path, name, attempts, ..Test::default() }
+        };
+        found.into_iter().map(entry).collect()
+    }
+
+    /// Finds failures among items and below them. Returns whether any of them failed.
+    fn find_failures(
+        &self,
+        items: &[ItemId],
+        path: &mut Vec<String>,
+        found: &mut Vec<(ItemId, Vec<String>)>,
+    ) -> bool {
+        let (hooks, others): (Vec<ItemId>, Vec<ItemId>) =
+            items.iter().partition(|id| self.item(**id).is_hook() && !self.reported.contains(*id));
+        let mut has_failed = false;
+        for id in others {
+            path.push(self.item(id).name.clone());
+            let is_test = self.reported.contains(&id);
+            let has_own = self.item(id).failure().is_some();
+            let is_explained = if is_test || path.len() >= DEEPEST {
+                has_own
+            } else {
+                self.find_failures(self.children(id), path, found)
+            };
+            if has_own && !is_explained {
+                found.push((id, path.clone()));
+            }
+            has_failed |= has_own || is_explained;
+            path.pop();
+        }
+        let has_failed_test = has_failed;
+        for id in hooks {
+            let item = self.item(id);
+            if item.failure().is_some() && !(item.is_setup() && has_failed_test) {
+                found.push((id, [&path[..], &[item.name.clone()]].concat()));
+                has_failed = true;
+            }
+        }
+        has_failed
+    }
+
     /// Returns the items that are not part of a test, in the order of their arrival.
     pub(super) fn outside(&self) -> Vec<&Item> {
         let outside = self.items.iter().filter(|(id, _)| !self.reported.contains(id));

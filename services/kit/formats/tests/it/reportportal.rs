@@ -51,9 +51,9 @@ fn add(launch: &mut Launch, request: &Value) {
     match (request["method"].as_str().unwrap(), &parts[..]) {
         ("POST", ["item", parent @ ..]) => {
             let item = id(request["id"].as_str().unwrap());
-            launch.start(item, parent.first().map(|parent| id(parent)), body.as_bytes()).unwrap();
+            launch.start(item, parent.first().map(|parent| id(parent)), body.as_bytes());
         }
-        ("PUT", ["item", item]) => launch.finish(id(item), body.as_bytes()).unwrap(),
+        ("PUT", ["item", item]) => launch.finish(id(item), body.as_bytes()),
         ("POST", ["log"]) => {
             let parts = request["parts"].as_array().into_iter().flatten();
             let batch = parts.filter_map(|part| part["json"].as_array()).flatten();
@@ -63,7 +63,7 @@ fn add(launch: &mut Launch, request: &Value) {
                     entry["file"]["artifact"] = json!("stored");
                 }
                 let item = entry["itemUuid"].as_str().map(id);
-                launch.log(item, entry.to_string().as_bytes()).unwrap();
+                launch.log(item, entry.to_string().as_bytes());
             }
         }
         _ => {}
@@ -196,10 +196,10 @@ fn tests_that_were_run_again_are_attempts() {
     ] {
         let kind = if parent.is_none() { "SUITE" } else { "STEP" };
         let start = json!({ "name": name, "type": kind, "startTime": time });
-        launch.start(id, parent, start.to_string().as_bytes()).unwrap();
+        launch.start(id, parent, start.to_string().as_bytes());
         let status = if id == 2 { "FAILED" } else { "PASSED" };
         let finish = json!({ "status": status, "endTime": time });
-        launch.finish(id, finish.to_string().as_bytes()).unwrap();
+        launch.finish(id, finish.to_string().as_bytes());
     }
     let launched = launch.end();
     assert_eq!(launched.tests.len(), 1);
@@ -209,14 +209,86 @@ fn tests_that_were_run_again_are_attempts() {
 #[test]
 fn an_issue_is_a_comment() {
     let mut launch = Launch::of_agent("");
-    launch.start(1, None, br#"{"name": "pays", "type": "STEP"}"#).unwrap();
+    launch.start(1, None, br#"{"name": "pays", "type": "STEP"}"#);
     let issue = json!({
         "issueType": "pb001", "comment": "known",
         "externalSystemIssues": [{ "ticketId": "SHOP-1", "url": "https://tracker.test/SHOP-1" }],
     });
     let finish = json!({ "status": "FAILED", "description": "lost", "issue": issue });
-    launch.finish(1, finish.to_string().as_bytes()).unwrap();
+    launch.finish(1, finish.to_string().as_bytes());
     let launched = launch.end();
     assert_eq!(launched.tests[0].comment, "known https://tracker.test/SHOP-1");
     assert_eq!(launched.tests[0].attempts[0].problems[0].message, "lost");
+}
+
+fn item(launch: &mut Launch, id: u128, parent: Option<u128>, kind: &str, name: &str, status: &str) {
+    let start =
+        json!({ "name": name, "type": kind, "startTime": 1_795_169_644_000_u64 + id as u64 });
+    launch.start(id, parent, start.to_string().as_bytes());
+    let finish = json!({ "status": status, "endTime": 1_795_169_645_000_u64 });
+    launch.finish(id, finish.to_string().as_bytes());
+}
+
+/// Returns result and path of each entry.
+fn outline(launch: Launch) -> Vec<String> {
+    let line = |test: Test| format!("{} {}", name_of(test.result()), test.path().join(" / "));
+    launch.end().tests.into_iter().map(line).collect()
+}
+
+#[test]
+fn hooks_and_suites_that_fail_are_entries_of_their_own() {
+    let mut launch = Launch::of_agent("");
+    item(&mut launch, 1, None, "SUITE", "shop", "FAILED");
+    item(&mut launch, 2, Some(1), "STEP", "adds", "PASSED");
+    item(&mut launch, 3, Some(1), "AFTER_CLASS", "closes", "FAILED");
+    item(&mut launch, 4, None, "SUITE", "till", "FAILED");
+    item(&mut launch, 5, Some(4), "STEP", "pays", "PASSED");
+    assert_eq!(
+        outline(launch),
+        ["Passed shop / adds", "Passed till / pays", "Failed shop / closes", "Failed till"]
+    );
+}
+
+#[test]
+fn a_setup_that_failed_with_its_tests_is_no_other_failure() {
+    for (status, expected) in [("FAILED", 1), ("SKIPPED", 2)] {
+        let mut launch = Launch::of_agent("");
+        item(&mut launch, 1, None, "SUITE", "shop", "FAILED");
+        item(&mut launch, 2, Some(1), "BEFORE_SUITE", "opens", "FAILED");
+        item(&mut launch, 3, Some(1), "STEP", "adds", status);
+        assert_eq!(outline(launch).len(), expected, "{status}");
+    }
+}
+
+#[test]
+fn a_launch_that_failed_is_not_green() {
+    let mut launch = Launch::of_agent("");
+    item(&mut launch, 1, None, "STEP", "adds", "PASSED");
+    launch.finish_launch(br#"{"status": "FAILED", "endTime": 1}"#);
+    assert_eq!(outline(launch), ["Passed adds", "Failed Test run"]);
+}
+
+#[test]
+fn only_the_status_passed_is_passed() {
+    for status in ["INFO", "WARN", "SKIPPED", "CANCELLED", "STOPPED", "ODD"] {
+        let mut launch = Launch::of_agent("");
+        item(&mut launch, 1, None, "STEP", "adds", status);
+        assert_ne!(launch.end().tests[0].result(), TestResult::Passed, "{status}");
+    }
+}
+
+#[test]
+fn texts_that_are_not_valid_cost_a_character_and_no_item() {
+    let mut launch = Launch::of_agent("");
+    launch.start(1, None, br#"{"name": "bad \udcff byte", "type": "STEP", "x": 1e999}"#);
+    launch.log(Some(1), br#"{"level": "ERROR", "message": "cut \ud83d"}"#);
+    launch.finish(1, b"{\"status\": \"FAILED\", \"description\": \"\xff\"}");
+    launch.finish(2, b"no JSON");
+    let tests = launch.end().tests;
+    assert_eq!(tests[0].name, "bad \u{fffd} byte");
+    assert_eq!(tests[0].result(), TestResult::Failed);
+    assert_eq!(
+        tests[1].attempts[0].problems[0].message,
+        "1 requests of the agent could not be read."
+    );
 }
