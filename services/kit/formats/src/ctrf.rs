@@ -157,7 +157,9 @@ struct ReportedAttachment {
 struct Extra {
     /// Annotations of Playwright.
     annotations: List<Annotation, MOST_LABELS>,
-    class: Option<Text<MESSAGE>>,
+    id: Name,
+    class: Option<Name>,
+    is_unnamed: Flag,
     raw_status: Text<32>,
     depth: Number,
     /// Milliseconds.

@@ -166,14 +166,16 @@ impl Report<'_> {
         let Some(suite) = self.suites.pop() else { return Ok(()) };
         let found = self.sink.tally().since(suite.start);
         let hook = suite.hook();
-        let owner = Test { suites, name: hook.to_owned(), ..Test::default() };
-        let owner = if owner.suites.is_empty() { owner.of_run() } else { owner };
+        let owner = Test { suites, name: hook.to_owned(), ..Test::default() }.named_by_suite();
         let problem = suite.problem.filter(|problem| {
             // A failed setup is also the failure of its tests.
             !problem.message.is_empty() && (hook != "OneTimeSetUp" || found.failed == 0)
         });
         if let Some(problem) = problem {
-            let owner = Test { class: suite.class, ..owner };
+            let owner = match hook {
+                "" => Test { name: suite.class, ..owner },
+                _ => Test { class: suite.class, ..owner },
+            };
             return self.sink.add_own(owner, problem);
         }
         self.sink.compare(found, suite.claims, &owner).map(drop)

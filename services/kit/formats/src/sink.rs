@@ -140,6 +140,17 @@ pub trait Output {
 pub type Sink<'s> = &'s mut (dyn Output + 's);
 
 impl Test {
+    /// Returns the entry with the name of its innermost suite, or of the run, if it has none.
+    pub(crate) fn named_by_suite(mut self) -> Self {
+        if !self.name.is_empty() {
+            return self;
+        }
+        match self.suites.pop() {
+            Some(name) => Self { name, ..self },
+            None => self.of_run(),
+        }
+    }
+
     /// Returns the entry of the whole run instead of one without a name.
     pub(crate) fn of_run(self) -> Self {
         Self { name: RUN.to_owned(), ..self }

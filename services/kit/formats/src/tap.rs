@@ -185,10 +185,8 @@ impl Report<'_> {
         let missing = own.plan.unwrap_or_default().saturating_sub(own.count);
         if is_suite && missing > 0 {
             let (found, claims) = own.compared();
-            let owner = Test {
-                suites: [&suites[..], &[point.name().to_owned()]].concat(),
-                ..Test::default()
-            };
+            let (suites, name) = (suites.clone(), point.name().to_owned());
+            let owner = Test { suites, name, ..Test::default() };
             self.sink.compare(found, claims, &owner)?;
         }
         self.levels.truncate(level + 1);

@@ -1,20 +1,21 @@
 //! The identity of a test, which is that of the same test in other reports of its tool.
 
 use super::Reported;
-use crate::{Property, Test, json::Text, values::pytest_names};
+use crate::{Property, Test, json::Name, values::pytest_names};
 
 /// Completes the identity of a test of this tool.
 pub(super) fn identify(test: &mut Test, tool: &str, reported: &Reported) {
-    let name = reported.name.0.trim();
+    let name = if reported.extra.is_unnamed.0 { "" } else { reported.name.0.trim() };
     let lines = reported.suite.0.split('\n').filter(|suite| !suite.is_empty());
     let suites: Vec<&str> = if reported.suite.0.contains('\n') {
         lines.clone().collect()
     } else {
         reported.suite.0.split(" > ").filter(|suite| !suite.is_empty()).collect()
     };
-    if let Some(Text(class)) = &reported.extra.class {
+    if let Some(Name(class)) = &reported.extra.class {
         // Assay wrote the report. The last suite is the class.
         test.class.clone_from(class);
+        test.id.clone_from(&reported.extra.id.0);
         test.suites = lines.map(ToOwned::to_owned).collect();
         if test.suites.last() == Some(class) {
             test.suites.pop();

@@ -170,7 +170,13 @@ impl<'t> Written<'t> {
             retries: earlier.len(),
             retry_attempts: attempts.collect(),
             flaky: test.is_flaky(),
-            extra: json!({ "class": test.class, "annotations": links }),
+            // CTRF has no tests without names.
+            extra: json!({
+                "id": test.id,
+                "class": test.class,
+                "annotations": links,
+                "isUnnamed": test.name.is_empty(),
+            }),
         }
     }
 }

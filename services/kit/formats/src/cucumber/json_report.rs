@@ -142,7 +142,7 @@ impl Feature<'_, '_> {
             let Some(nature) = hook.and_then(Nature::of) else { return Ok(()) };
             let message = "The feature failed outside of its scenarios.".to_owned();
             let problem = Problem { nature, message, ..Problem::default() };
-            sink.add_own(Test { class: class.clone(), ..Test::default() }, problem)
+            sink.add_own(Test { name: class.clone(), ..Test::default() }, problem)
         })
     }
 }

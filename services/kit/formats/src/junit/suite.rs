@@ -4,6 +4,7 @@ use assay_proto::Timestamp;
 
 use crate::{
     Nature, Problem, Test,
+    identity::stable,
     limits::{MESSAGE, MOST_PROBLEMS, OUTPUT, TEXT},
     names::{named, shortened},
     sink::{Claims, Tally, count},
@@ -81,9 +82,11 @@ impl Suite {
     /// Returns the entry of the suite, which is the last of these.
     pub(super) fn owner(suites: &[Self]) -> Test {
         let names = suites.iter().map(|suite| suite.name.clone());
-        let suites: Vec<String> = names.filter(|name| !name.is_empty()).collect();
-        let name = if suites.is_empty() { crate::sink::RUN.to_owned() } else { String::new() };
-        Test { suites, name, ..Test::default() }
+        let mut suites: Vec<String> = names.filter(|name| !name.is_empty()).collect();
+        match suites.pop() {
+            Some(name) => Test { suites, name: stable(&name).to_owned(), ..Test::default() },
+            None => Test::default().of_run(),
+        }
     }
 }
 

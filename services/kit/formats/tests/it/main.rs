@@ -6,3 +6,4 @@ mod identity;
 mod memory;
 mod reportportal;
 mod samples;
+mod truth;
