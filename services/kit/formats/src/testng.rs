@@ -41,6 +41,7 @@ impl Format for TestNg {
             claims: Claims::default(),
             ignored: 0,
             configurations: 0,
+            failures: 0,
             sink,
         };
         read_elements(self.name(), file, &replaced, &mut report)
@@ -67,6 +68,8 @@ struct Report<'s> {
     ignored: usize,
     /// Number of failed configuration methods that were passed on.
     configurations: usize,
+    /// Number of tests that failed and were not run again.
+    failures: usize,
     sink: Sink<'s>,
 }
 
@@ -107,6 +110,7 @@ impl Elements for Report<'_> {
             "testng-results" => {
                 let mut found = self.sink.tally();
                 found.tests = found.tests - self.configurations + self.ignored;
+                found.failed = self.failures;
                 let owner = Test::default().of_run();
                 return self.sink.compare(found, self.claims, &owner).map(drop);
             }
@@ -152,6 +156,7 @@ impl Report<'_> {
         if self.retried.remove(&key) {
             test.retry = Retry::Always;
         }
+        self.failures += usize::from(test.result() == TestResult::Failed && !self.is_retried);
         if self.is_retried || self.is_skipped_by_error {
             self.retried.insert(key);
         }

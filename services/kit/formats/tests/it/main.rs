@@ -4,6 +4,7 @@ mod export;
 mod hostile;
 mod identity;
 mod memory;
+mod mutation;
 mod reportportal;
 mod samples;
 mod truth;
