@@ -15,9 +15,11 @@ BOOST_AUTO_TEST_CASE(passes) {
   BOOST_TEST(true);
 }
 BOOST_AUTO_TEST_CASE(fails) {
-  BOOST_TEST(std::string("one\ntwo") == "names ≠ <&> ]]>");
+  BOOST_TEST(std::string("one\ntwo") == "names ≠ <&>");
   BOOST_CHECK_MESSAGE(false, "a second failure");
 }
+// Only the first of the two texts is escaped in the report.
+BOOST_AUTO_TEST_CASE(ends_a_section_of_xml, *utf::disabled()) { BOOST_TEST(std::string("a") == "]]>"); }
 BOOST_AUTO_TEST_CASE(throws) { throw std::runtime_error("no shop"); }
 BOOST_AUTO_TEST_CASE(is_disabled, *utf::disabled()) {}
 BOOST_AUTO_TEST_CASE(is_skipped, *utf::precondition([](utf::test_unit_id) { return false; })) {}

@@ -10,7 +10,7 @@ test("passes", (t) => {
   console.error("to stderr: \x1b[31mred\x1b[0m");
 });
 
-test("fails", () => assert.deepStrictEqual({ name: "Ann" }, { name: "Bob" }, "names ≠ ]]>"));
+test("fails", () => assert.deepStrictEqual({ name: "Ann" }, { name: "Bob" }, "names ≠ <&>"));
 test("throws a text", () => {
   throw "a text";
 });
