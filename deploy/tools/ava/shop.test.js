@@ -1,4 +1,4 @@
-// What AVA can say about a test.
+// All that AVA can say about a test.
 
 import test from "ava";
 

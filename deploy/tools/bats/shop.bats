@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What Bats can say about a test.
+# All that Bats can say about a test.
 
 bats_require_minimum_version 1.5.0
 

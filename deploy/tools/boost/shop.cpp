@@ -1,4 +1,4 @@
-// What Boost.Test can say about a test.
+// All that Boost.Test can say about a test.
 
 #define BOOST_TEST_MODULE A shop <&>
 #include <boost/test/data/test_case.hpp>

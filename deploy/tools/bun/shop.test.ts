@@ -1,4 +1,4 @@
-// What the test runner of Bun can say about a test.
+// All that the test runner of Bun can say about a test.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";

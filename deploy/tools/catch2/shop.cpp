@@ -1,4 +1,4 @@
-// What Catch2 can say about a test.
+// All that Catch2 can say about a test.
 
 #define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>

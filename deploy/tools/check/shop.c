@@ -1,4 +1,4 @@
-/* What Check can say about a test. */
+/* All that Check can say about a test. */
 
 #include <check.h>
 #include <signal.h>

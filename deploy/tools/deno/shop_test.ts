@@ -1,4 +1,4 @@
-// What the test runner of Deno can say about a test.
+// All that the test runner of Deno can say about a test.
 
 const assert = (value: boolean, message = "is false") => {
   if (!value) throw new Error(message);

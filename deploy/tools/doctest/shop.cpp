@@ -1,4 +1,4 @@
-// What doctest can say about a test.
+// All that doctest can say about a test.
 
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <cstdlib>

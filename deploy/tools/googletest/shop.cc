@@ -1,4 +1,4 @@
-// What GoogleTest can say about a test.
+// All that GoogleTest can say about a test.
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What Jest can say about a test.
+// All that Jest can say about a test.
 
 test("passes", () => {
   console.log("to stdout: <b>&amp;</b> ✓");

@@ -1,4 +1,4 @@
-# What Minitest can say about a test.
+# All that Minitest can say about a test.
 
 require 'minitest/autorun'
 require 'minitest/reporters'

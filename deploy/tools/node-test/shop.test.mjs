@@ -1,4 +1,4 @@
-// What the test runner of Node can say about a test.
+// All that the test runner of Node can say about a test.
 
 import assert from "node:assert";
 import { existsSync, writeFileSync } from "node:fs";

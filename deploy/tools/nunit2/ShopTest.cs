@@ -1,4 +1,4 @@
-// What NUnit 2 can say about a test.
+// All that NUnit 2 can say about a test.
 
 using System;
 using System.Threading;

@@ -1,6 +1,6 @@
 <?php
 
-/** What PHPUnit can say about a test. */
+/** All that PHPUnit can say about a test. */
 
 use PHPUnit\Framework\TestCase;
 

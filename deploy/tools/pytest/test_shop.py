@@ -1,4 +1,4 @@
-"""What pytest can say about a test."""
+"""All that pytest can say about a test."""
 
 import sys
 import unittest

@@ -1,4 +1,4 @@
-// What QUnit can say about a test.
+// All that QUnit can say about a test.
 
 QUnit.module("A shop <&>", (hooks) => {
   QUnit.test("passes", (assert) => {

@@ -1,4 +1,4 @@
-// What tape can say about a test: each assertion is a line of TAP.
+// All that tape can say about a test: each assertion is a line of TAP.
 
 const test = require("tape");
 

@@ -1,4 +1,4 @@
-"""What unittest can say about a test."""
+"""All that unittest can say about a test."""
 
 import sys
 import unittest

@@ -1,4 +1,4 @@
-// What Vitest can say about a test.
+// All that Vitest can say about a test.
 
 import { existsSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// What go test can say about a test.
+// All that go test can say about a test.
 package shop
 
 import (

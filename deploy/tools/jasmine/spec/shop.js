@@ -1,4 +1,4 @@
-// What Jasmine can say about a spec. Karma runs this file in a browser.
+// All that Jasmine can say about a spec. Karma runs this file in a browser.
 
 describe('A shop <&> "quoted"', () => {
   it("passes", () => {

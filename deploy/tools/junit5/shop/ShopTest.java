@@ -12,7 +12,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What JUnit Jupiter can say about a test. */
+/** All that JUnit Jupiter can say about a test. */
 @DisplayName("A shop <&> \"quoted\" ✓")
 class ShopTest {
     @Test

@@ -1,4 +1,4 @@
-// What Mocha can say about a test.
+// All that Mocha can say about a test.
 
 const assert = require("assert");
 const fs = require("fs");

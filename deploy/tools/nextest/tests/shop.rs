@@ -1,4 +1,4 @@
-//! What a test of Rust can say to nextest.
+//! All that a test of Rust can say to nextest.
 
 use std::{fs, path::Path, process, thread, time::Duration};
 

@@ -1,4 +1,4 @@
-// What node-tap can say about a test: assertions are lines of TAP in the tests.
+// All that node-tap can say about a test: assertions are lines of TAP in the tests.
 
 const t = require("tap");
 

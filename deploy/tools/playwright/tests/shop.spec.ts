@@ -1,4 +1,4 @@
-// What Playwright can say about a test that needs no browser.
+// All that Playwright can say about a test that needs no browser.
 
 import { existsSync, writeFileSync } from "node:fs";
 import { expect, test } from "@playwright/test";

@@ -1,4 +1,4 @@
-# What Test::More can say about a test.
+# All that Test::More can say about a test.
 
 use strict;
 use warnings;

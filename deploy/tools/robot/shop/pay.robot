@@ -1,5 +1,5 @@
 *** Settings ***
-Documentation     What Robot Framework can say about a test.
+Documentation     All that Robot Framework can say about a test.
 Test Tags         pay
 Library           OperatingSystem
 Library           ../Shop.py

@@ -1,4 +1,4 @@
-# What RSpec can say about an example.
+# All that RSpec can say about an example.
 
 RSpec.describe 'A shop <&> "quoted"' do
   it 'passes', :smoke do

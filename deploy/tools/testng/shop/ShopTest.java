@@ -5,7 +5,7 @@ import static org.testng.Assert.*;
 import org.testng.*;
 import org.testng.annotations.*;
 
-/** What TestNG can say about a test. */
+/** All that TestNG can say about a test. */
 public class ShopTest {
     /** Retries a test twice. */
     public static class Twice implements IRetryAnalyzer {

@@ -5,7 +5,7 @@ import static org.junit.Assert.*;
 import java.io.File;
 import org.junit.*;
 
-/** What JUnit 4 can say to Surefire. */
+/** All that JUnit 4 can say to Surefire. */
 public class ShopTest {
     @Test
     public void passes() {
