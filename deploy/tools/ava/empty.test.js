@@ -1,0 +1,3 @@
+import test from "ava";
+
+export { test };

@@ -1,0 +1,3 @@
+import "ava";
+
+throw new Error("while collecting");

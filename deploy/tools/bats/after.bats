@@ -1,0 +1,7 @@
+teardown_file() {
+  echo "after all"
+  false
+}
+@test "passes before it" {
+  true
+}

@@ -1,0 +1,5 @@
+@skip
+Feature: A skipped feature
+
+  Scenario: Is skipped with its feature
+    Given a cart

@@ -1,0 +1,2 @@
+Deno.test("is never run", () => {});
+throw new Error("while collecting");

@@ -1,0 +1,5 @@
+package broken
+
+import "testing"
+
+func TestIsNeverBuilt(t *testing.T) { undefined() }

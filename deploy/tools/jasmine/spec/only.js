@@ -1,0 +1,4 @@
+describe("focused", () => {
+  fit("is the only one", () => expect(1).toBe(1));
+  it("is not selected", () => {});
+});

@@ -1,0 +1,5 @@
+afterAll(() => {
+  throw new Error("after all");
+});
+
+test("passes before a broken afterAll", () => {});

@@ -1,0 +1,4 @@
+// Ends its process, which Jest survives only in a worker.
+test("exits", () => {
+  process.exit(3);
+});

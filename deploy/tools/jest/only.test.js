@@ -1,0 +1,2 @@
+test("is not selected", () => {});
+test.only("is the only one", () => {});

@@ -1,0 +1,3 @@
+// Throws while tests are collected.
+test("is never run", () => {});
+throw new Error("while collecting");

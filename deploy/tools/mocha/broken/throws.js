@@ -1,0 +1,2 @@
+it("is never run", () => {});
+throw new Error("while collecting");

@@ -1,0 +1,2 @@
+// Without surprises, and without failures.
+describe("plain", () => it("passes", () => {}));

@@ -1,0 +1,9 @@
+// An error after the end of a test belongs to the test that runs then.
+describe("uncaught", () => {
+  it("breaks after its end", () => {
+    setTimeout(() => {
+      throw new Error("uncaught");
+    });
+  });
+  it("runs meanwhile", (done) => setTimeout(done, 50));
+});

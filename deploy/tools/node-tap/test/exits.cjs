@@ -1,0 +1,3 @@
+const t = require("tap");
+
+t.test("exits", async () => process.exit(3));

@@ -1,0 +1,3 @@
+require("tap");
+
+throw new Error("while collecting");

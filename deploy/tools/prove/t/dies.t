@@ -1,0 +1,3 @@
+use Test::More;
+pass 'before it dies';
+die "no shop\n";

@@ -1,0 +1,4 @@
+# Does not reach its plan.
+use Test::More tests => 4;
+pass 'first';
+pass 'second';

@@ -1,0 +1,3 @@
+"""Cannot be collected."""
+
+import no_such_module

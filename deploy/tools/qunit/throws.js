@@ -1,0 +1,2 @@
+QUnit.test("passes", (assert) => assert.true(true));
+throw new Error("while loading");

@@ -1,0 +1,2 @@
+RSpec.describe('broken') { it('is never run') {} }
+raise 'while loading'

@@ -1,0 +1,3 @@
+const test = require("tape");
+
+test("passes", async (t) => t.pass());

@@ -1,0 +1,6 @@
+// Its process dies.
+import { test } from "vitest";
+
+test("aborts", () => {
+  process.abort();
+});
