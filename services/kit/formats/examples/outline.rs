@@ -1,4 +1,5 @@
-//! Prints what Assay reads in reports: `cargo run -p assay-formats --example outline report.xml`.
+//! Prints what Assay reads in reports: `cargo run -p assay-formats --example outline report.xml`. With
+//! `--json`, it prints a line with the counts of each report.
 
 use std::{
     collections::BTreeMap,
@@ -14,6 +15,7 @@ use assay_formats::{
     read,
 };
 use assay_proto::{Fault, name_of};
+use serde_json::json;
 
 struct Folder(PathBuf);
 
@@ -44,40 +46,53 @@ fn outline(path: &PathBuf) -> Result<(Vec<Test>, Vec<String>), Fault> {
     Ok((tests.into_tests(), notes))
 }
 
+/// Returns the number of tests by result, of flaky tests, and of attempts.
+fn counts(tests: &[Test]) -> BTreeMap<String, usize> {
+    let names = ["Passed", "Failed", "Error", "Aborted", "Canceled", "NotExecuted"];
+    let with = |name: &str| tests.iter().filter(|test| name_of(test.result()) == name).count();
+    let results = names.map(|name| (name.to_owned(), with(name)));
+    let flaky = tests.iter().filter(|test| test.is_flaky()).count();
+    let attempts = tests.iter().map(|test| test.attempts.len()).sum();
+    let others = [("Flaky", flaky), ("Attempts", attempts), ("Tests", tests.len())];
+    results.into_iter().chain(others.map(|(name, count)| (name.to_owned(), count))).collect()
+}
+
+fn print(test: &Test) {
+    let attempts: Vec<String> =
+        test.attempts.iter().map(|attempt| name_of(attempt.result)).collect();
+    let start = test.start.map(|start| start.0.to_rfc3339()).unwrap_or_default();
+    let (attempts, variant) = (attempts.join(">"), test.variant());
+    println!("  {attempts:10} {} [{variant}] {:.9} s {start}", test.identifier(), test.seconds);
+    let Some(last) = test.attempts.last() else { return };
+    for problem in &last.problems {
+        println!("             {:?}", problem.message.lines().next().unwrap_or_default());
+    }
+    if !last.reason.is_empty() {
+        println!("             {:?}", last.reason);
+    }
+}
+
 fn main() {
-    for path in env::args().skip(1).map(PathBuf::from) {
-        println!("{}", path.display());
-        let (tests, notes) = match outline(&path) {
-            Ok(read) => read,
-            Err(fault) => {
-                println!("  {fault}");
-                continue;
-            }
-        };
-        let mut counts = BTreeMap::<String, usize>::new();
-        for test in &tests {
-            let attempts: Vec<String> =
-                test.attempts.iter().map(|attempt| name_of(attempt.result)).collect();
-            let start = test.start.map(|start| start.0.to_rfc3339()).unwrap_or_default();
-            let variant = test.variant();
-            println!(
-                "  {:10} {} [{variant}] {:.9} s {start}",
-                attempts.join(">"),
-                test.identifier(),
-                test.seconds
-            );
-            let last = test.attempts.last();
-            for problem in last.into_iter().flat_map(|attempt| &attempt.problems) {
-                println!("             {:?}", problem.message.lines().next().unwrap_or_default());
-            }
-            if let Some(reason) = last.map(|last| &last.reason).filter(|text| !text.is_empty()) {
-                println!("             {reason:?}");
-            }
-            *counts.entry(name_of(test.result())).or_default() += 1;
-            *counts.entry("flaky".to_owned()).or_default() += usize::from(test.is_flaky());
-            *counts.entry("attempts".to_owned()).or_default() += test.attempts.len();
+    let (options, paths): (Vec<String>, Vec<String>) =
+        env::args().skip(1).partition(|argument| argument == "--json");
+    for path in paths.into_iter().map(PathBuf::from) {
+        let read = outline(&path);
+        if !options.is_empty() {
+            let read = match &read {
+                Ok((tests, notes)) => json!({ "counts": counts(tests), "notes": notes }),
+                Err(fault) => json!({ "error": fault.to_string() }),
+            };
+            println!("{}", json!({ "path": path, "read": read }));
+            continue;
         }
-        println!("  {} tests: {counts:?}", tests.len());
-        notes.iter().for_each(|note| println!("  note: {note}"));
+        println!("{}", path.display());
+        match read {
+            Ok((tests, notes)) => {
+                tests.iter().for_each(print);
+                println!("  {} tests: {:?}", tests.len(), counts(&tests));
+                notes.iter().for_each(|note| println!("  note: {note}"));
+            }
+            Err(fault) => println!("  {fault}"),
+        }
     }
 }
