@@ -77,8 +77,9 @@ impl Document for Report<'_> {
             self.flush()?;
             let mut suite = Suite::new(attributes, self.sink.tally().tests);
             if name == "testsuites" {
-                // The name of the run is often that of the tool.
+                // The name of the run is often that of the tool, and its start not that of a test.
                 suite.name.clear();
+                suite.start = None;
                 suite.is_root = true;
             }
             self.dialect = self.dialect.within(&suite, attributes);

@@ -42,6 +42,8 @@ pub(super) enum Dialect {
     Mocha,
     /// Vitest: tests that did not run are listed like others, with a duration of 0.
     Vitest,
+    /// Assay: the name of a test without a class is its whole identifier.
+    Assay,
     Other,
 }
 
@@ -80,8 +82,11 @@ impl Dialect {
 
     /// Returns the dialect by a property of a suite.
     pub(super) fn of_property(self, name: &str) -> Self {
-        let is_go = name == "go.version" && matches!(self, Self::Other | Self::Node);
-        if is_go { Self::Rerun } else { self }
+        match (self, name) {
+            (Self::Other | Self::Node, "go.version") => Self::Rerun,
+            (Self::Other | Self::Node, "Execution") => Self::Assay,
+            _ => self,
+        }
     }
 
     /// Returns what a test of the same name as one before it is.
@@ -111,7 +116,7 @@ impl Dialect {
                 test.parameters.push(Property::new("Project", host));
             }
             // The suite is called pytest, and a module that cannot be collected has no class.
-            Self::Pytest if test.class.is_empty() => test.id.clone_from(&test.name),
+            Self::Pytest | Self::Assay if test.class.is_empty() => test.id.clone_from(&test.name),
             _ => {}
         }
         if let Some(suite) = suite.filter(|suite| suite.is_browser) {
