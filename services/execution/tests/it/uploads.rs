@@ -1,6 +1,7 @@
 //! Uploading the reports of test tools.
 
 mod attachments;
+mod truth;
 
 use anyhow::Result;
 use assay_proto::{

@@ -169,10 +169,17 @@ impl World {
         &self,
         files: &[(FormFile, &[u8])],
     ) -> Result<Execution, Status> {
-        let mut messages = vec![UploadResultsRequest {
-            target: Some(self.upload_target()),
-            ..UploadResultsRequest::default()
-        }];
+        self.upload_to(self.upload_target(), files).await
+    }
+
+    /// Uploads a form to a target.
+    pub(crate) async fn upload_to(
+        &self,
+        target: UploadResultsTarget,
+        files: &[(FormFile, &[u8])],
+    ) -> Result<Execution, Status> {
+        let target = Some(target);
+        let mut messages = vec![UploadResultsRequest { target, ..UploadResultsRequest::default() }];
         for (file, contents) in files {
             for (index, chunk) in contents.chunks(60_000).enumerate() {
                 messages.push(UploadResultsRequest {
