@@ -59,6 +59,13 @@ test-agents: ## run the agents of ReportPortal from their package indexes agains
 	@cargo build --workspace --all-targets --locked
 	@$(TARGET)/debug/with-servers cargo nextest run --workspace --locked --run-ignored all -E 'test(/^agents::/)'
 
+test-tools: ## run 40 test tools, and compare what Assay shows with what they print; takes minutes
+	@deploy/local/install test
+	@deploy/local/install tools
+	@cargo build --workspace --all-targets --locked
+	@$(TARGET)/debug/with-servers cargo nextest run --workspace --locked --profile long --run-ignored all \
+		-E 'test(/^tools::/)'
+
 test-compose: ## build and test the containers of docker-compose.yml; needs Docker
 	@python3 deploy/compose/test
 
@@ -108,5 +115,5 @@ reporting: ## measure how many requests of ReportPortal's agents are held; takes
 clean: ## remove build artefacts, but not the data
 	@cargo clean
 
-.PHONY: help run test check language chart supply-chain conformance test-agents test-compose servers bench \
+.PHONY: help run test check language chart supply-chain conformance test-agents test-tools test-compose servers bench \
 	profile fairness overload deletion moving reporting clean

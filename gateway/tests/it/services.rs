@@ -291,7 +291,10 @@ impl ResultService for Results {
             complete = request.last;
         }
         report.received = complete.then_some(vec![bytes]);
-        Ok(Response::new(ReportedResults { accepted: target.lines.into(), duplicates: 0 }))
+        Ok(Response::new(ReportedResults {
+            accepted: target.lines.into(),
+            ..ReportedResults::default()
+        }))
     }
 
     async fn upload_results(

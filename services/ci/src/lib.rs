@@ -135,7 +135,9 @@ async fn report_to(
     reports: Vec<Report>,
 ) -> anyhow::Result<Execution> {
     let reporter = part.input.reporter.as_deref();
-    let query = [("reporter", reporter), ("variant", part.variant.as_deref())];
+    let partial = config.partial.then_some("true");
+    let variant = part.variant.as_deref();
+    let query = [("reporter", reporter), ("variant", variant), ("partial", partial)];
     let query: Vec<_> =
         query.into_iter().filter_map(|(name, value)| Some((name, value?.to_owned()))).collect();
     let new = upload(client, execution, reports, &query).await?;

@@ -74,6 +74,9 @@ pub struct Config {
     /// below the current folder or that of the report are uploaded
     #[arg(long, env = "ASSAY_NO_ATTACHMENTS")]
     pub no_attachments: bool,
+    /// Keep the sound tests of a report that is broken or ends early. The execution does not pass then
+    #[arg(long, env = "ASSAY_PARTIAL")]
+    pub partial: bool,
     /// Do not complete the part of this job after the upload
     #[arg(long)]
     pub keep_open: bool,

@@ -29,6 +29,8 @@ const PROGRESS: Duration = Duration::from_secs(5);
 #[serde(rename_all = "PascalCase")]
 struct Reported {
     accepted: u64,
+    #[serde(default)]
+    notes: Vec<String>,
 }
 
 /// Uploads reports to an open execution, and returns the number of new results.
@@ -53,7 +55,9 @@ pub(crate) async fn upload(
             client.request(Method::POST, &path).query(query).multipart(form)
         };
         let response = client.send_reliably(request).await.map_err(|error| named(error, &parts))?;
-        new += response.json::<Reported>().await?.accepted;
+        let reported = response.json::<Reported>().await?;
+        new += reported.accepted;
+        reported.notes.iter().for_each(|note| tracing::warn!("{note}"));
         sent += parts.len();
         bytes += parts.iter().map(|part| part.file.size).sum::<u64>();
         tracing::info!("{sent} of {count} files, {} of {} MiB", mib(bytes), mib(total));

@@ -42,6 +42,7 @@ mod stream;
 mod subscribers;
 mod tenant;
 mod testrail;
+mod tools;
 mod traces;
 mod transfer;
 mod verify;

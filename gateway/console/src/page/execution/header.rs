@@ -52,6 +52,7 @@ pub(super) fn header(
                 }
             }
             (facts_of(summary))
+            @for note in &summary.notes { p.facts { span.fact { "Note: " (plain(note)) } } }
             (bar(&execution.statistic))
             (legend(&execution.statistic, &judged(summary)))
             @if let Some(verdict) = verdict { (gate(verdict)) }

@@ -1,0 +1,147 @@
+//! Test tools and their reports: what Assay shows is what the tools print. `make test-tools` runs all of
+//! them; a few are part of the other tests. The suites and their manifests are in `deploy/tools`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use assay_testkit::{Answer, test_dir};
+use reqwest::{
+    Method,
+    multipart::{Form, Part},
+};
+use serde_json::{Value, json};
+use tokio::process::Command;
+use uuid::Uuid;
+
+use crate::{
+    customer::Customer,
+    documents::at,
+    world::{create_project, id},
+};
+
+/// Runs tools, and returns the folder with their reports, which are in `TOOL/RUN`.
+async fn ran(options: &[&str]) -> PathBuf {
+    let kept = test_dir().unwrap().join(Uuid::now_v7().to_string());
+    let mut command = Command::new(at("deploy/tools/run"));
+    let ran = command.arg("--keep").arg(&kept).args(options).kill_on_drop(true).output().await;
+    let ran = ran.unwrap();
+    let output = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
+    assert!(ran.status.success(), "the tools do not print what their manifests say:\n{output}");
+    kept
+}
+
+/// Returns the files of a folder that match a pattern within it.
+fn files(folder: &Path, pattern: &str) -> Vec<PathBuf> {
+    let pattern = folder.join(pattern).display().to_string();
+    let mut files: Vec<PathBuf> = glob::glob(&pattern).unwrap().map(Result::unwrap).collect();
+    files.retain(|file| file.is_file());
+    files.sort();
+    files
+}
+
+/// A run of a tool whose reports were kept.
+struct Run<'r> {
+    name: String,
+    folder: PathBuf,
+    manifest: &'r Value,
+}
+
+impl Run<'_> {
+    /// Uploads the reports that match a pattern.
+    async fn upload(&self, customer: &Customer, project: &str, pattern: &str) -> Answer {
+        let set = json!({ "Name": format!("{} {pattern}", self.name) });
+        let set = customer.api.post(&format!("{project}/testsets"), set).await.created();
+        let mut form = Form::new();
+        for file in files(&self.folder, pattern) {
+            let name = file.file_name().unwrap().to_string_lossy().into_owned();
+            form = form.part("file", Part::bytes(fs::read(&file).unwrap()).file_name(name));
+        }
+        let path = format!("{project}/testsets/{}/results", id(&set));
+        Answer::of(customer.api.request(Method::POST, &path).multipart(form)).await
+    }
+
+    /// Checks that an execution has the counts of the manifest, and is red if the tool failed.
+    async fn check(&self, customer: &Customer, project: &str) {
+        let is_in = |list: &Value, pattern: &str| {
+            list.as_array().is_some_and(|list| list.iter().any(|one| one == pattern))
+        };
+        for (pattern, expected) in self.manifest["shown"].as_object().unwrap() {
+            let place = format!("{} {pattern}", self.name);
+            let answer = self.upload(customer, project, pattern).await;
+            if expected == "refused" {
+                assert!(answer.status.is_client_error(), "{place}: {}", answer.status);
+                continue;
+            }
+            let execution = answer.created();
+            let count = |name: &str| execution["Statistic"][name].as_u64().unwrap();
+            let failed = ["TestCasesFailed", "TestCasesWithError", "TestCasesAborted"].map(count);
+            let path = format!("/api/projects/0/executions/{}", id(&execution));
+            let summary = customer.api.get(&format!("{path}/summary")).await.ok();
+            let has_failed = failed.iter().sum::<u64>() > 0;
+            let is_red =
+                self.manifest["exitCode"] != 0 && !is_in(&self.manifest["silent"], pattern);
+            assert!(has_failed || !is_red, "{place} is green: {execution:#}");
+            if has_failed {
+                let verdict = customer.api.get(&format!("{path}/verdict")).await.ok();
+                assert_eq!(verdict["State"], "Failed", "{place}");
+                assert_ne!(execution["Result"], "Passed", "{place}");
+            }
+            let is_flaky = |report: &&Value| report["IsFlaky"] == true;
+            let reports = execution["TestReports"].as_array().unwrap();
+            let instances = counts(customer, project, &execution).await;
+            let flaky = reports.iter().filter(is_flaky).count();
+            let shown = json!({
+                "passed": instances[0], "failed": instances[1], "skipped": instances[2],
+                "flaky": flaky,
+            });
+            assert_eq!(&shown, expected, "{place}: {summary:#}");
+        }
+    }
+}
+
+/// Returns the number of instances of an execution that passed, failed and were skipped: a test can have
+/// several.
+async fn counts(customer: &Customer, project: &str, execution: &Value) -> [usize; 3] {
+    let path = format!("{project}/executions/{}/ctrf", id(execution));
+    let ctrf = customer.api.get(&path).await.ok();
+    let summary = &ctrf["results"]["summary"];
+    ["passed", "failed", "skipped"]
+        .map(|name| usize::try_from(summary[name].as_u64().unwrap()).unwrap())
+}
+
+/// Checks all tools that were run.
+async fn check(kept: &Path) {
+    let customer = Customer::new().await;
+    let mut tools: Vec<PathBuf> =
+        fs::read_dir(kept).unwrap().map(|entry| entry.unwrap().path()).collect();
+    tools.sort();
+    assert!(!tools.is_empty());
+    for folder in tools {
+        let tool = folder.file_name().unwrap().to_string_lossy().into_owned();
+        let manifest = fs::read(at("deploy/tools").join(&tool).join("tool.json")).unwrap();
+        let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+        let project = create_project(&customer.api).await;
+        for run in manifest["runs"].as_array().unwrap() {
+            let name = run["name"].as_str().unwrap();
+            let folder = folder.join(name);
+            if folder.exists() {
+                let name = format!("{tool} {name}");
+                Run { name, folder, manifest: run }.check(&customer, &project).await;
+            }
+        }
+    }
+    let _ = fs::remove_dir_all(kept);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reports_show_what_a_few_tools_print() {
+    check(&ran(&["--ci"]).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "make test-tools"]
+async fn reports_show_what_all_tools_print() {
+    check(&ran(&[]).await).await;
+}
