@@ -90,7 +90,7 @@ fn in_file(fault: Fault, place: Option<&str>) -> Fault {
     let Some(place) = place else { return fault };
     let text = |reason| {
         format!(
-            "{place}: {reason}. No file of the request was stored: leave this one out, or mend it"
+            "{place}: {reason}. No file of the request was stored: leave this one out, or correct it"
         )
     };
     match fault {

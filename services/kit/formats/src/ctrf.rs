@@ -62,7 +62,7 @@ impl Format for Ctrf {
 struct Report<'o, 's> {
     /// Name of the tool, which is written before the tests.
     tool: String,
-    /// What the summary states.
+    /// Numbers of the summary.
     claims: Claims,
     output: &'o mut Output<'s>,
 }

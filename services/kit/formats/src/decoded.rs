@@ -17,7 +17,7 @@ const OUTPUT: usize = 16 << 10;
 /// Maximum size of an XML declaration, in bytes.
 const DECLARATION: usize = 512;
 
-/// What replaces a character that cannot be stored.
+/// Replacement of a character that cannot be stored.
 pub(crate) const REPLACEMENT: &str = "\u{fffd}";
 
 /// Number of characters of a file that were replaced.

@@ -72,8 +72,8 @@ pub(crate) fn read(
     }
 }
 
-/// Parses a document in memory that clients sent. What a parser refuses, but is no more than a bad
-/// character or number, is replaced.
+/// Parses a document in memory that clients sent. Characters and numbers that parsers refuse are
+/// replaced.
 pub fn parse_lenient<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
     serde_json::from_slice(json).or_else(|_| parse_lenient_from(json))
 }
@@ -85,7 +85,7 @@ pub fn parse_lenient_from<T: DeserializeOwned>(mut json: impl BufRead) -> serde_
     serde_json::from_reader(Lenient::new(text, Replaced::default()))
 }
 
-/// Parses one value in this line. A line that is not valid is lost, and the sink is told its place.
+/// Parses one value in this line. A line that is not valid is lost, and the sink reports its place.
 pub(crate) fn parse<T: DeserializeOwned>(json: &[u8], line: usize, sink: Sink<'_>) -> Option<T> {
     let parsed = serde_json::from_slice(json);
     parsed.map_err(|error| sink.lose(&format!("line {line}"), &message(&error))).ok()

@@ -19,7 +19,7 @@ use self::{
     suite::{Suite, file_name},
 };
 use crate::{
-    Format, Head, Sink, Test, durations,
+    Format, Head, Sink, Test,
     names::named,
     sink::{Amendment, Tally},
     xml::{self, Attributes, Document, Path},
@@ -72,10 +72,10 @@ impl Document for Report<'_> {
         if path.depth() == 1 {
             self.dialect = Dialect::of(name, attributes);
         }
-        self.notice_points(attributes);
         if matches!(name, "testsuite" | "testsuites") {
             self.flush()?;
             let mut suite = Suite::new(attributes, self.sink.tally().tests);
+            self.has_points |= suite.has_point;
             if name == "testsuites" {
                 // The name of the run is often that of the tool, and its start not that of a test.
                 suite.name.clear();
@@ -132,13 +132,7 @@ impl Document for Report<'_> {
 }
 
 impl Report<'_> {
-    fn notice_points(&mut self, attributes: &Attributes<'_>) {
-        attributes.each(|name, value| {
-            self.has_points |= name == "time" && durations::has_point(value);
-        });
-    }
-
-    fn case(&self, attributes: &Attributes<'_>) -> Case {
+    fn case(&mut self, attributes: &Attributes<'_>) -> Case {
         let suites = self.suites.iter().map(|suite| suite.name.clone());
         let inner = self.suites.iter().rev();
         let file = inner.clone().map(|suite| &suite.file).find(|file| !file.is_empty());
@@ -157,7 +151,7 @@ impl Report<'_> {
         });
         self.dialect.identify(&mut test, self.suites.last());
         let mut case = Case::new(test);
-        case.describe(attributes, self.has_points);
+        case.describe(attributes, &mut self.has_points);
         case
     }
 

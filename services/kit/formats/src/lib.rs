@@ -83,12 +83,12 @@ pub static FORMATS: &[&dyn Format] = &[
     &CucumberMessages,
     &Allure,
     &GoTest,
-    &Tap,
     &Robot,
     &Nunit,
     &Xunit,
     &Trx,
     &TestNg,
+    &Tap,
 ];
 
 /// A format of reports.

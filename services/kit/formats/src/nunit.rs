@@ -40,12 +40,12 @@ impl Format for Nunit {
 struct Suite {
     name: String,
     class: String,
-    /// What failed: `SetUp` and `TearDown` are its own, `Child` and `Parent` are not.
+    /// Part that failed: `SetUp` and `TearDown` are its own, `Child` and `Parent` are not.
     site: String,
     /// Its own failure, if it has one.
     problem: Option<Problem>,
     claims: Claims,
-    /// What was passed on before it.
+    /// Tests that were passed on before it.
     start: Tally,
 }
 

@@ -4,18 +4,22 @@
 //! never green: what it says becomes an entry beside its tests, with a name that is the same in every
 //! run, so that its history works like that of a test.
 
-use assay_proto::{Fault, TestResult};
+mod claims;
+mod collected;
+mod passed;
+
+use assay_proto::Fault;
 
 use crate::{Nature, Problem, Test, decoded::Replaced, limits::MESSAGE, texts::beginning};
 
-/// Maximum number of notes on a report.
-const MOST_NOTES: usize = 20;
+pub use self::collected::Collected;
+pub(crate) use self::{
+    claims::{Claims, Tally, count},
+    passed::Passed,
+};
 
 /// Name of the entry for what is not about a test or a suite.
 pub(crate) const RUN: &str = "Test run";
-
-/// Name of the entry for parts of a report that cannot be read.
-const UNREADABLE: &str = "Unreadable part of the report";
 
 /// Receives the contents of a report.
 pub trait Receiver {
@@ -26,7 +30,7 @@ pub trait Receiver {
     fn amend(&mut self, first: usize, amendment: &Amendment) -> Result<(), Fault>;
 }
 
-/// What a tool writes behind the tests that it concerns.
+/// Part of a report that a tool writes behind the tests that it concerns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Amendment {
     /// The tests fail for this reason, such as the failure of the teardown of their suite.
@@ -64,58 +68,7 @@ impl<F: FnMut(Test) -> Result<(), Fault>> Receiver for F {
     }
 }
 
-/// Numbers of tests that were passed on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    pub(crate) tests: usize,
-    /// Tests with an attempt that failed.
-    pub(crate) failed: usize,
-    pub(crate) skipped: usize,
-}
-
-impl Tally {
-    /// Returns the numbers since an earlier state.
-    pub(crate) fn since(self, earlier: Self) -> Self {
-        Self {
-            tests: self.tests - earlier.tests,
-            failed: self.failed - earlier.failed,
-            skipped: self.skipped - earlier.skipped,
-        }
-    }
-
-    /// Adds the numbers of a part.
-    pub(crate) fn add(&mut self, part: Self) {
-        self.tests += part.tests;
-        self.failed += part.failed;
-        self.skipped += part.skipped;
-    }
-}
-
-/// Numbers that a report, or a suite in it, states about itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Claims {
-    pub(crate) tests: Option<usize>,
-    /// Failures and errors.
-    pub(crate) failures: Option<usize>,
-    /// Skipped tests, which some tools count and do not list.
-    pub(crate) skipped: Option<usize>,
-}
-
-impl Claims {
-    /// Adds failures of one kind, if their number is known.
-    pub(crate) fn add_failures(&mut self, text: &str) {
-        if let Some(failures) = count(text) {
-            self.failures = Some(self.failures.unwrap_or_default().saturating_add(failures));
-        }
-    }
-}
-
-/// Parses a number of tests. Anything else is unknown.
-pub(crate) fn count(text: &str) -> Option<usize> {
-    text.trim().parse().ok()
-}
-
-/// What a reader passes tests and notes to.
+/// Output of a reader, which receives tests and notes.
 pub trait Output {
     /// Passes on a test.
     fn add(&mut self, test: Test) -> Result<(), Fault>;
@@ -206,149 +159,5 @@ impl dyn Output + '_ {
             return Ok(Tally { failed: 1, ..found });
         }
         Ok(found)
-    }
-}
-
-/// The output of a reader for a receiver.
-pub(crate) struct Passed<R> {
-    receiver: R,
-    tally: Tally,
-    notes: Vec<String>,
-    lost: Vec<String>,
-    replaced: Replaced,
-}
-
-impl<R: Receiver> Passed<R> {
-    pub(crate) fn to(receiver: R) -> Self {
-        let (tally, notes, lost, replaced) = Default::default();
-        Self { receiver, tally, notes, lost, replaced }
-    }
-
-    /// Passes on what concerns the whole report. Returns the notes on it.
-    pub(crate) fn finish(mut self) -> Result<Vec<String>, Fault> {
-        if !self.lost.is_empty() {
-            let owner = Test { name: UNREADABLE.to_owned(), ..Test::default() };
-            let message = beginning(&self.lost.join("\n"), MESSAGE);
-            let problem = Problem { nature: Nature::Error, message, ..Problem::default() };
-            <dyn Output>::add_own(&mut self, owner, problem)?;
-        }
-        match self.replaced.count() {
-            0 => {}
-            1 => self.note("1 character is not valid text and was replaced by U+FFFD.".to_owned()),
-            count => self.note(format!(
-                "{count} characters are not valid text and were replaced by U+FFFD."
-            )),
-        }
-        Ok(self.notes)
-    }
-}
-
-impl<R: Receiver> Output for Passed<R> {
-    fn add(&mut self, mut test: Test) -> Result<(), Fault> {
-        test.attempts.iter_mut().for_each(crate::Attempt::end);
-        self.tally.tests += 1;
-        let has_failed = |attempt: &crate::Attempt| {
-            Nature::of(attempt.result).is_some() || !attempt.problems.is_empty()
-        };
-        self.tally.failed += usize::from(test.attempts.iter().any(has_failed));
-        self.tally.skipped += usize::from(test.result() == TestResult::Canceled);
-        self.receiver.test(test)
-    }
-
-    fn amend(&mut self, first: usize, amendment: Amendment) -> Result<(), Fault> {
-        if matches!(amendment, Amendment::Failure(_)) {
-            self.tally.failed = self.tally.failed.max(self.tally.tests - first);
-        }
-        self.receiver.amend(first, &amendment)
-    }
-
-    fn note(&mut self, note: String) {
-        if self.notes.len() < MOST_NOTES {
-            self.notes.push(beginning(&note, MESSAGE));
-        }
-    }
-
-    fn lose(&mut self, place: &str, problem: &str) {
-        if self.lost.len() < MOST_NOTES {
-            self.lost.push(format!("{place}: {problem}"));
-        }
-    }
-
-    fn tally(&self) -> Tally {
-        self.tally
-    }
-
-    fn replaced(&self) -> Replaced {
-        self.replaced.clone()
-    }
-}
-
-/// Tests of a report in memory, with the attempts of each together.
-#[derive(Debug, Default)]
-pub struct Collected {
-    tests: Vec<Test>,
-    /// Index of the collected test that each test of the report belongs to.
-    places: Vec<usize>,
-    identities: crate::Identities,
-}
-
-impl Collected {
-    /// Returns the tests.
-    pub fn into_tests(self) -> Vec<Test> {
-        self.tests
-    }
-}
-
-impl Receiver for &mut Collected {
-    fn test(&mut self, mut test: Test) -> Result<(), Fault> {
-        let place = self.identities.place(&test);
-        let Some(first) = place.attempt_of else {
-            self.places.push(self.tests.len());
-            self.tests.push(test);
-            return Ok(());
-        };
-        let index = self.places[first];
-        self.places.push(index);
-        let joined = &mut self.tests[index];
-        joined.attempts.iter_mut().for_each(crate::Attempt::fail_unreported);
-        (joined.start, joined.seconds) = (test.start, test.seconds);
-        test.attempts.drain(..).for_each(|attempt| joined.push(attempt));
-        Ok(())
-    }
-
-    fn amend(&mut self, first: usize, amendment: &Amendment) -> Result<(), Fault> {
-        let places: std::collections::BTreeSet<usize> =
-            self.places[first..].iter().copied().collect();
-        let tests = self.tests.iter_mut().enumerate();
-        let amended = tests.filter(|(index, _)| places.contains(index));
-        amendment.apply(amended.filter_map(|(_, test)| test.attempts.last_mut()));
-        Ok(())
-    }
-}
-
-impl crate::Attempt {
-    /// Ends what has no result: it did not finish.
-    fn end(&mut self) {
-        if self.result == TestResult::Unspecified {
-            self.result = TestResult::Aborted;
-        }
-        for step in &mut self.steps {
-            if step.result == TestResult::Unspecified {
-                step.result = TestResult::NotExecuted;
-            }
-        }
-        if self.result == TestResult::Aborted && self.problems.is_empty() {
-            let message = "The test did not finish.".to_owned();
-            let nature = Nature::Abortion;
-            self.problems.push(Problem { nature, message, ..Problem::default() });
-        }
-    }
-
-    /// Lets the attempt fail for a reason that its tool reports apart from it, unless it was skipped.
-    pub fn fail(&mut self, problem: &Problem) {
-        if self.result != TestResult::Canceled && !self.problems.contains(problem) {
-            self.result = assay_proto::worst(self.result, problem.nature.result());
-            self.problems.push(problem.clone());
-        }
     }
 }

@@ -63,7 +63,7 @@ struct Report<'s> {
     is_skipped_by_error: bool,
     /// Methods that were run again, with their parameters.
     retried: HashSet<(String, String)>,
-    /// What the report states about itself. Ignored tests are not listed.
+    /// Numbers that the report states. Ignored tests are not listed.
     claims: Claims,
     ignored: usize,
     /// Number of failed configuration methods that were passed on.

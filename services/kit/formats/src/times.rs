@@ -220,7 +220,7 @@ fn date(word: &str) -> Option<(NaiveDate, &str)> {
                 _ if text.contains('.') => (other, one),
                 (13.., _) => (other, one),
                 (_, 13..) => (one, other),
-                // Month and day cannot be told apart.
+                // Either number can be the month.
                 _ if one != other => return None,
                 _ => (one, other),
             };

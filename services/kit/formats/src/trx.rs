@@ -62,7 +62,7 @@ struct Open {
     is_sum: bool,
 }
 
-/// What the run states about itself.
+/// Statements of the run about itself.
 #[derive(Default)]
 struct Summary {
     claims: Claims,

@@ -41,7 +41,7 @@ struct Report<'s> {
     assembly: String,
     /// Start time of the open assembly.
     start: Option<Timestamp>,
-    /// What the open assembly states about itself, and what was passed on before it.
+    /// Numbers that the open assembly states, and those of the tests before it.
     claims: Claims,
     before: Tally,
     test: Option<Test>,

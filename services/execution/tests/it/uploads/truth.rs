@@ -1,4 +1,4 @@
-//! What a tool says beside its tests, and files that are broken.
+//! Failures and numbers that a tool reports beside its tests, and files that are broken.
 
 use anyhow::Result;
 use assay_proto::{

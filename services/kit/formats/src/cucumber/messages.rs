@@ -1,23 +1,27 @@
 //! Cucumber messages: one JSON object per line. They have all attempts.
 
+mod envelope;
+
 use std::{collections::HashMap, io::BufRead};
 
-use assay_proto::{Fault, TestResult, Timestamp};
-use serde::Deserialize;
+use assay_proto::{Fault, TestResult};
 
+use self::envelope::{
+    Envelope, Hook, ReportedAttachment, RunFinished, RunHookFinished, StepResult, TestCaseFinished,
+    TestCaseStarted, TestStepFinished, Time,
+};
 use super::{
-    definitions::{Definitions, GherkinDocument, Pickle, TestCase},
+    definitions::Definitions,
     status::{complete, explanation, result},
 };
 use crate::{
     Attachment, Attempt, Content, Format, Head, Nature, Problem, Sink, Step, Test,
     durations::duration,
     fault::excessive,
-    json::{self, Lenient, Number, Text},
-    limits::{INLINE, INLINE_TOTAL, MESSAGE, MOST_STEPS, OUTPUT},
+    json::{self, Lenient},
+    limits::{INLINE, INLINE_TOTAL, MOST_STEPS, OUTPUT},
     lines::Lines,
     texts::keep_end,
-    times::since_1970,
     values::inline,
 };
 
@@ -57,139 +61,6 @@ impl Format for CucumberMessages {
             }
         }
         report.finish()
-    }
-}
-
-/// A line of the report.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Envelope {
-    gherkin_document: Option<GherkinDocument>,
-    pickle: Option<Pickle>,
-    test_case: Option<TestCase>,
-    test_case_started: Option<TestCaseStarted>,
-    test_step_finished: Option<TestStepFinished>,
-    attachment: Option<ReportedAttachment>,
-    test_case_finished: Option<TestCaseFinished>,
-    parse_error: Option<ParseError>,
-    hook: Option<Hook>,
-    test_run_hook_started: Option<RunHookStarted>,
-    test_run_hook_finished: Option<RunHookFinished>,
-    test_run_finished: Option<RunFinished>,
-}
-
-/// A hook, of which those of the run matter here.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Hook {
-    id: Text<64>,
-    name: Text<256>,
-    r#type: Text<64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RunHookStarted {
-    id: Text<64>,
-    hook_id: Text<64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RunHookFinished {
-    test_run_hook_started_id: Text<64>,
-    result: StepResult,
-}
-
-/// The end of the run.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RunFinished {
-    success: Option<bool>,
-    message: Text<MESSAGE>,
-    exception: Exception,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Exception {
-    message: Text<MESSAGE>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct TestCaseStarted {
-    id: Text<64>,
-    test_case_id: Text<64>,
-    timestamp: Time,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct TestStepFinished {
-    #[serde(rename = "testCaseStartedId")]
-    attempt_id: Text<64>,
-    #[serde(rename = "testStepId")]
-    step_id: Text<64>,
-    #[serde(rename = "testStepResult")]
-    result: StepResult,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct StepResult {
-    status: Text<32>,
-    duration: Time,
-    message: Text<MESSAGE>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct ReportedAttachment {
-    test_case_started_id: Text<64>,
-    body: Text<{ INLINE / 3 * 4 + 8 }>,
-    /// `IDENTITY` or `BASE64`.
-    content_encoding: Text<16>,
-    media_type: Text<256>,
-    file_name: Text<MESSAGE>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct TestCaseFinished {
-    test_case_started_id: Text<64>,
-    timestamp: Time,
-    will_be_retried: bool,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ParseError {
-    source: ParseErrorSource,
-    message: Text<MESSAGE>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ParseErrorSource {
-    uri: Text<MESSAGE>,
-}
-
-/// A time or duration.
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default)]
-struct Time {
-    seconds: Number,
-    nanos: Number,
-}
-
-impl Time {
-    fn seconds(self) -> Option<f64> {
-        Some(self.seconds.0? + self.nanos.0.unwrap_or_default() / 1e9)
-    }
-
-    fn time(self) -> Option<Timestamp> {
-        since_1970(self.seconds().map(|seconds| seconds * 1e3))
     }
 }
 

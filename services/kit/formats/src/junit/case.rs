@@ -5,7 +5,7 @@ use assay_proto::{TestResult, Timestamp};
 use super::dialect::Dialect;
 use crate::{
     ABORTED, Attachment, Attempt, Nature, Problem, Property, Test,
-    durations::seconds,
+    durations::{has_point, seconds},
     limits::{MESSAGE, MOST_ATTACHMENTS, MOST_PROBLEMS, OUTPUT, TEXT},
     texts::{keep_beginning, keep_end},
     times::time,
@@ -128,10 +128,11 @@ impl Case {
     }
 
     /// Reads the attributes of the test.
-    pub(super) fn describe(&mut self, attributes: &Attributes<'_>, has_points: bool) {
+    pub(super) fn describe(&mut self, attributes: &Attributes<'_>, has_points: &mut bool) {
         attributes.each(|name, value| match (name, value) {
             ("time", value) => {
-                self.test.seconds = seconds(value, has_points).unwrap_or_default();
+                *has_points |= has_point(value);
+                self.test.seconds = seconds(value, *has_points).unwrap_or_default();
                 self.is_instant = value == "0";
             }
             ("timestamp", value) => self.test.start = time(value),

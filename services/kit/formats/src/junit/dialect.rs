@@ -139,7 +139,7 @@ impl Dialect {
 fn names(attributes: &Attributes<'_>, expected: &str) -> (Vec<String>, bool) {
     let (mut names, mut has_name) = (Vec::new(), false);
     attributes.each(|name, value| {
-        // The namespace of a schema is no attribute.
+        // The namespace of a schema does not count.
         if name != "xsi" {
             names.push(name.to_owned());
         }

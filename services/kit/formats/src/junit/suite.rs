@@ -4,6 +4,7 @@ use assay_proto::Timestamp;
 
 use crate::{
     Nature, Problem, Test,
+    durations::has_point,
     identity::stable,
     limits::{MESSAGE, MOST_PROBLEMS, OUTPUT, TEXT},
     names::{named, shortened},
@@ -24,7 +25,9 @@ pub(super) struct Suite {
     pub(super) is_root: bool,
     /// Whether the suite is a browser, as in reports of Karma.
     pub(super) is_browser: bool,
-    /// What the suite states about itself, and what it has.
+    /// Whether its duration has a decimal point.
+    pub(super) has_point: bool,
+    /// Numbers that the suite states, and those of what was found in it.
     pub(super) claims: Claims,
     pub(super) found: Tally,
     /// Number of tests that were passed on before it.
@@ -43,6 +46,7 @@ impl Suite {
             "timestamp" => suite.start = time(value),
             "hostname" => suite.host = shortened(value.trim()),
             "file" | "filepath" => suite.file = file_name(value),
+            "time" => suite.has_point = has_point(value),
             "tests" => suite.claims.tests = count(value),
             "failures" | "errors" => suite.claims.add_failures(value),
             "skipped" => suite.claims.skipped = count(value),

@@ -241,7 +241,7 @@ pub(super) fn result_of(body: &Value) -> Option<TestResult> {
     result(text(body, "status"))
 }
 
-/// Returns the result of a status; none if there is no status. Behave has `ERROR`, which ReportPortal
+/// Returns the result of a status, if there is one. Behave has `ERROR`, which ReportPortal
 /// does not. Only what passed is passed.
 fn result(status: &str) -> Option<TestResult> {
     Some(match status.to_ascii_uppercase().as_str() {

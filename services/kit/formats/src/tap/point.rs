@@ -13,6 +13,8 @@ pub(super) struct Point {
     seconds: f64,
     /// Reason of a directive to skip the test, or not to expect it to pass.
     directive: Option<String>,
+    /// Why the test failed, if the line says so.
+    message: String,
 }
 
 /// Returns the number of tests of a plan such as `1..7`, and why it has none: `1..0 # SKIP no printer`.
@@ -42,7 +44,8 @@ impl Point {
         let (number, rest) = rest.split_at(digits);
         let rest = rest.trim_start();
         let described = rest.strip_prefix("- ");
-        let (rest, commented) = time_in_comment(described.unwrap_or(rest));
+        let (rest, timeout) = without_timeout(described.unwrap_or(rest));
+        let (rest, commented) = time_in_comment(rest);
         let (name, directive) = directive(rest);
         let (name, timed) = time_in_name(name, described.is_some());
         let name = if name.is_empty() { number } else { name };
@@ -51,6 +54,7 @@ impl Point {
             name: named(&name.replace("\\#", "#")),
             seconds: commented.or(timed).unwrap_or_default(),
             directive: directive.map(|reason| beginning(reason, MESSAGE)),
+            message: timeout.map(|timeout| beginning(timeout, MESSAGE)).unwrap_or_default(),
         })
     }
 
@@ -68,10 +72,19 @@ impl Point {
 
     pub(super) fn attempt(&self) -> Attempt {
         let (result, seconds) = (self.result(), self.seconds);
-        let problem = |nature| Problem { nature, ..Problem::default() };
+        let message = self.message.clone();
+        let problem = |nature| Problem { nature, message, ..Problem::default() };
         let problems = Nature::of(result).map(problem).into_iter().collect();
         let reason = self.directive.clone().unwrap_or_default();
         Attempt { result, seconds, reason, problems, ..Attempt::default() }
+    }
+}
+
+/// Splits a description from the comment that bats adds to a test that took too long.
+fn without_timeout(text: &str) -> (&str, Option<&str>) {
+    match text.rsplit_once(" # timeout after ") {
+        Some((name, _)) => (name, text.get(name.len() + 3..)),
+        None => (text, None),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::samples::samples;
 /// Number of places of a sample that are changed in an ordinary run.
 const PLACES: usize = 20;
 
-/// What states a failure, in all formats. Attempts before the last one have other names where it matters.
+/// Texts that state a failure, in all formats.
 const EVIDENCE: [&str; 17] = [
     "<failure",
     "<error ",
@@ -36,7 +36,7 @@ const EVIDENCE: [&str; 17] = [
     "\"status\":\"FAIL\"",
 ];
 
-/// Directives by which a line with evidence is no failure.
+/// Directives by which a line with evidence does not fail its test.
 const EXCUSES: [&str; 2] = ["# TODO", "# todo"];
 
 fn tests(file: &str) -> Result<Vec<Test>, Fault> {
@@ -61,7 +61,7 @@ fn has_evidence(file: &str) -> bool {
 /// A part of a file that can be changed, and the next one beside it.
 struct Place {
     part: Range<usize>,
-    /// What is left of the part when it is emptied.
+    /// Rest of the part when it is emptied.
     empty: String,
     next: Option<Range<usize>>,
 }

@@ -1,4 +1,4 @@
-//! Reports of real tools that were once read wrongly: what the tool said is what is read.
+//! Reports of real tools that were once read wrongly.
 
 use std::path::Path;
 
@@ -55,7 +55,7 @@ fn a_failed_teardown_of_a_suite_fails_the_tests_that_robot_framework_counts() {
 }
 
 #[test]
-fn what_was_announced_and_is_missing_is_aborted() {
+fn announced_tests_that_are_missing_are_aborted() {
     for (path, identifier, message) in [
         ("tap/missing.tap", "Test run", "4 of 7 tests are missing"),
         ("tap/ava-fail-fast.tap", "Test run", "missing"),
@@ -227,7 +227,7 @@ fn durations_and_times_are_read_as_their_tools_mean_them() {
 }
 
 #[test]
-fn what_did_not_run_is_not_passed() {
+fn tests_that_did_not_run_are_not_passed() {
     let found = outline(&sample("cucumber-json/behave-hooks.json"));
     assert!(found.contains(&"Canceled cart.Cart.skipped".to_owned()), "{found:#?}");
     assert!(found.contains(&"Error cart.Cart.before fails".to_owned()), "{found:#?}");

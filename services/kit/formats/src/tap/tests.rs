@@ -1,0 +1,85 @@
+//! Tests with files of TAP.
+
+use crate::{Test, read};
+
+fn outline(file: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    read(file.as_bytes(), |test: Test| {
+        let reason = &test.attempts[0].reason;
+        let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+        lines.push(format!("{:?} {}{reason}", test.result(), test.identifier()));
+        Ok(())
+    })
+    .unwrap();
+    lines
+}
+
+#[test]
+fn subtests_with_their_titles_inside_are_read() {
+    // As Perl writes them.
+    let file = "1..3\n    # Subtest: cart\n    1..2\n    ok 1 - adds\n    not ok 2 - refuses\n\
+        not ok 1 - cart\nok 2 - ships\nok 3\n";
+    assert_eq!(
+        outline(file),
+        ["Passed cart.adds", "Failed cart.refuses", "Passed ships", "Passed 3"]
+    );
+}
+
+#[test]
+fn a_suite_that_fails_by_itself_is_a_test() {
+    let file = "TAP version 14\n# Subtest: cart\n    # Subtest: adds\n    ok 1 - adds\n    1..1\n\
+        not ok 1 - cart\n1..1\n";
+    assert_eq!(outline(file), ["Passed cart.adds", "Failed cart"]);
+}
+
+#[test]
+fn directives_and_bail_outs_are_read() {
+    let file = "not ok 1 - later # TODO soon\nok 2 a \\# b # skip no printer\nnot ok 3 c#SKIP\n\
+        Bail out! The database is gone.\n";
+    let expected = [
+        "Canceled later: soon",
+        "Canceled a # b: no printer",
+        "Failed c#SKIP",
+        "Aborted Bail out!",
+    ];
+    assert_eq!(outline(file), expected);
+}
+
+#[test]
+fn a_plan_that_is_not_kept_fails_the_run() {
+    let found = ["Passed a", "Aborted Test run"];
+    assert_eq!(outline("TAP version 13\n1..7\nok 1 - a\n"), found);
+    assert_eq!(outline("ok 1 - a\n"), found);
+    assert_eq!(outline("1..1\nok 1 - a\nok 2 - b\n")[2], "Error Test run");
+    assert_eq!(outline("1..0 # SKIP no database\n"), ["Canceled All tests: no database"]);
+    let subtest = "1..1\n# Subtest: cart\n    1..3\n    ok 1 - adds\nok 1 - cart\n";
+    assert_eq!(outline(subtest), ["Passed cart.adds", "Aborted cart"]);
+    let two = "1..1\nok 1 - a\n1..2\nok 1 - b\n";
+    assert_eq!(outline(two), ["Passed a", "Passed b", "Aborted Test run"]);
+}
+
+#[test]
+fn files_may_begin_with_comments_and_lines_of_npm() {
+    for prologue in
+        ["# Running tests in t/cart.t\n# perl 5.36\n", "\n> shop@1.0.0 test\n> tape\n\n"]
+    {
+        assert_eq!(outline(&format!("{prologue}1..1\nok 1 - a\n")), ["Passed a"]);
+    }
+}
+
+#[test]
+fn durations_are_not_part_of_names() {
+    for (line, name, seconds) in [
+        ("ok 1 adds in 14ms", "adds", 0.014),
+        ("not ok 1 hangs in 2022ms # timeout after 2s", "hangs", 2.022),
+        ("ok 1 - adds # time=2.5ms", "adds", 0.0025),
+        ("ok 1         - boolean                 119 ms", "boolean", 0.119),
+        ("ok 1 - answers in 14ms", "answers in 14ms", 0.0),
+    ] {
+        read(format!("1..1\n{line}\n").as_bytes(), |test: Test| {
+            assert_eq!((test.identifier().as_str(), test.seconds), (name, seconds), "{line}");
+            Ok(())
+        })
+        .unwrap();
+    }
+}
