@@ -29,6 +29,16 @@ impl<K> Held<K> {
         Ok(())
     }
 
+    /// Returns the number of tests.
+    pub(crate) fn len(&self) -> usize {
+        self.tests.len()
+    }
+
+    /// Returns the tests from this one on.
+    pub(crate) fn since(&mut self, first: usize) -> &mut [(K, Test)] {
+        self.tests.get_mut(first..).unwrap_or_default()
+    }
+
     /// Passes the tests on after completing each.
     pub(crate) fn release(
         &mut self,

@@ -25,6 +25,7 @@ mod lines;
 mod model;
 mod names;
 mod nunit;
+mod nunit2;
 mod playwright;
 pub mod reportportal;
 mod robot;
@@ -55,8 +56,9 @@ pub use self::{
     junit::Junit,
     model::{Attachment, Attempt, Content, Link, Nature, Problem, Property, Step, Test},
     nunit::Nunit,
+    nunit2::Nunit2,
     playwright::Playwright,
-    robot::Robot,
+    robot::{Robot, RobotJson},
     sink::{Amendment, Collected, Receiver, Sink},
     tap::Tap,
     testng::TestNg,
@@ -85,7 +87,9 @@ pub static FORMATS: &[&dyn Format] = &[
     &GoTest,
     &Tap,
     &Robot,
+    &RobotJson,
     &Nunit,
+    &Nunit2,
     &Xunit,
     &Trx,
     &TestNg,

@@ -144,8 +144,9 @@ proptest! {
     #[test]
     fn arbitrary_text_after_a_regular_start_is_read_or_refused(
         start in prop::sample::select(vec![
-            "<testsuites>", "<robot>", "<test-run>", "<assemblies>", "<TestRun>", "<testng-results>",
+            "<testsuites>", "<robot>", "<test-run>", "<test-results>", "<assemblies>", "<TestRun>", "<testng-results>",
             "{\"reportFormat\": \"CTRF\", ", "{\"config\": {\"rootDir\": 1}, ", "[{\"elements\": ",
+            "{\"generator\": \"Rebot\", \"rpa\": false, ",
             "{\"meta\": {\"protocolVersion\": 1}}\n", "{\"Action\": \"run\", \"Package\": \"", "TAP version 14\n",
         ]),
         rest in ".{0,500}",
@@ -186,6 +187,10 @@ fn excessive_files_are_refused_or_shortened() {
         format!("{{\"reportFormat\": \"CTRF\", \"results\": {}", deep("[")),
         format!("{{\"reportFormat\": \"CTRF\", \"results\": {}", deep("{\"a\":")),
         format!("{{\"config\": {{\"rootDir\": 1}}, {}", deep("\"suites\": [{\"title\": \"a\", ")),
+        format!(
+            "{{\"generator\": \"\", \"rpa\": false, \"suite\": {}",
+            deep("{\"body\": [{\"x\": ")
+        ),
         format!("[{{\"elements\": [{{\"name\": \"{long}\", \"id\": {}", deep("[")),
         format!("{{\"Action\": \"run\", \"Package\": \"p\", \"Test\": \"{long}{long}\"}}"),
         format!("<testsuite name=\"{long}\" {}>", deep("a=\"\" ")),

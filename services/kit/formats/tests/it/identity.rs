@@ -61,6 +61,14 @@ fn tests_of_robot_are_the_same_in_junit_and_its_own_format() {
 }
 
 #[test]
+fn tests_of_robot_are_the_same_in_xml_and_json() {
+    assert_eq!(
+        identities(&sample("robot/shop.xml")),
+        identities(&sample("robot-json/output.json"))
+    );
+}
+
+#[test]
 fn tests_of_cucumber_are_the_same_in_json_and_messages() {
     let messages = identifiers("cucumber-messages/messages.ndjson");
     assert_eq!(messages, identifiers("cucumber-json/cucumber.json"));

@@ -53,6 +53,18 @@ pub(super) fn xml() -> Vec<Report> {
             end: "</test-suite></test-run>",
         },
         Report {
+            name: "NUnit 2",
+            start: "<test-results><test-suite type='TestFixture' name='shop'><results>",
+            test: |number| {
+                format!(
+                    "<test-case name='shop.{number}' result='Failure'><failure><message>m</message>\
+                     <stack-trace>{}</stack-trace></failure></test-case>",
+                    text(number)
+                )
+            },
+            end: "</results></test-suite></test-results>",
+        },
+        Report {
             name: "xUnit",
             start: "<assemblies><assembly name='a'><collection>",
             test: |number| {
@@ -130,6 +142,22 @@ pub(super) fn json() -> Vec<Report> {
                 )
             },
             end: "]}]}",
+        },
+        Report {
+            name: "Robot JSON",
+            start: "{\"generator\": \"Rebot\", \"rpa\": false, \"suite\": {\"name\": \"s\", \"tests\": [",
+            test: |number| {
+                let comma = if number == 1 { "" } else { "," };
+                let keyword = "{\"name\": \"Log\", \"body\": [{\"type\": \"MESSAGE\", \"message\": \
+                               \"x\"}], \"status\": \"PASS\"},";
+                format!(
+                    "{comma}{{\"name\": \"{number}\", \"status\": \"FAIL\", \"message\": \"{}\", \
+                     \"body\": [{}{{\"name\": \"Fail\"}}]}}",
+                    text(number),
+                    keyword.repeat(if number.is_multiple_of(50) { 10_000 } else { 5 })
+                )
+            },
+            end: "]}}",
         },
         Report {
             name: "Cucumber JSON",
