@@ -18,15 +18,18 @@ mod go_test;
 mod head;
 mod held;
 mod identity;
+mod jest;
 mod json;
 mod junit;
 mod limits;
 mod lines;
+mod mocha;
 mod model;
 mod names;
 mod nunit;
 mod nunit2;
 mod playwright;
+mod pytest_json;
 pub mod reportportal;
 mod robot;
 mod sink;
@@ -52,12 +55,15 @@ pub use self::{
     go_test::GoTest,
     head::Head,
     identity::{IDENTITY_VERSION, Identities, Place, Retry},
+    jest::{Jest, Vitest},
     json::{parse_lenient, parse_lenient_from},
     junit::Junit,
+    mocha::{Mocha, Mochawesome},
     model::{Attachment, Attempt, Content, Link, Nature, Problem, Property, Step, Test},
     nunit::Nunit,
     nunit2::Nunit2,
     playwright::Playwright,
+    pytest_json::PytestJson,
     robot::{Robot, RobotJson},
     sink::{Amendment, Collected, Receiver, Sink},
     tap::Tap,
@@ -81,6 +87,11 @@ pub static FORMATS: &[&dyn Format] = &[
     &Junit,
     &Ctrf,
     &Playwright,
+    &Jest,
+    &Vitest,
+    &Mocha,
+    &Mochawesome,
+    &PytestJson,
     &CucumberJson,
     &CucumberMessages,
     &Allure,

@@ -86,13 +86,13 @@ impl Elements for Report<'_> {
             "test-case" => return self.test.take().map_or(Ok(()), |test| self.sink.add(test)),
             _ => {}
         }
-        let Some(test) = &mut self.test else {
+        let attempt = self.test.as_mut().and_then(|test| test.attempts.last_mut());
+        let Some(attempt) = attempt else {
             if let Some(suite) = self.suites.last_mut() {
                 suite.text(path, text);
             }
             return Ok(());
         };
-        let Some(attempt) = test.attempts.last_mut() else { return Ok(()) };
         match (path.parent(), path.name(), attempt.problems.last_mut()) {
             ("failure" | "reason", "message", Some(problem)) if !text.is_empty() => {
                 problem.message = beginning(text, MESSAGE);
@@ -157,16 +157,12 @@ impl Report<'_> {
             test.label(tag.clone());
         }
         let result = match (result.as_str(), is_executed, is_success) {
-            ("Success", ..) => TestResult::Passed,
-            ("Failure" | "Failed", ..) => TestResult::Failed,
-            // A test that cannot run is invalid.
-            ("Error" | "NotRunnable" | "Invalid", ..) => TestResult::Error,
+            // Up to version 2.4, there is no result.
+            ("Success", ..) | ("", true, Some(true)) => TestResult::Passed,
+            ("Failure" | "Failed", ..) | ("", true, Some(false)) => TestResult::Failed,
             ("Cancelled", ..) => TestResult::Aborted,
             ("Ignored" | "Skipped" | "Inconclusive", ..) | ("", false, _) => TestResult::Canceled,
-            // Up to version 2.4, there is no result.
-            (_, _, Some(true)) => TestResult::Passed,
-            (_, _, Some(false)) => TestResult::Failed,
-            (_, false, None) => TestResult::Canceled,
+            // Also a test that cannot run, which is invalid.
             _ => TestResult::Error,
         };
         test.attempts.push(Attempt::new(test.start, test.seconds, result));

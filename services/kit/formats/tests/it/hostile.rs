@@ -146,6 +146,9 @@ proptest! {
         start in prop::sample::select(vec![
             "<testsuites>", "<robot>", "<test-run>", "<test-results>", "<assemblies>", "<TestRun>", "<testng-results>",
             "{\"reportFormat\": \"CTRF\", ", "{\"config\": {\"rootDir\": 1}, ", "[{\"elements\": ",
+            "{\"numTotalTestSuites\": 1, \"numTotalTests\": 1, \"testResults\": ",
+            "{\"stats\": {\"suites\": 1}, \"tests\": ", "{\"stats\": {}, \"results\": ",
+            "{\"created\": 1, \"exitcode\": 1, \"tests\": ",
             "{\"generator\": \"Rebot\", \"rpa\": false, ",
             "{\"meta\": {\"protocolVersion\": 1}}\n", "{\"Action\": \"run\", \"Package\": \"", "TAP version 14\n",
         ]),
@@ -191,6 +194,7 @@ fn excessive_files_are_refused_or_shortened() {
             "{{\"generator\": \"\", \"rpa\": false, \"suite\": {}",
             deep("{\"body\": [{\"x\": ")
         ),
+        format!("{{\"stats\": {{}}, \"results\": {}", deep("[{\"suites\": ")),
         format!("[{{\"elements\": [{{\"name\": \"{long}\", \"id\": {}", deep("[")),
         format!("{{\"Action\": \"run\", \"Package\": \"p\", \"Test\": \"{long}{long}\"}}"),
         format!("<testsuite name=\"{long}\" {}>", deep("a=\"\" ")),

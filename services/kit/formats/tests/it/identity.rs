@@ -17,6 +17,17 @@ fn identities(tests: &[Test]) -> BTreeSet<String> {
     tests.iter().map(identity).collect()
 }
 
+/// Returns the identifiers of another report of the run that a sample is of.
+fn of_counterpart(path: &str) -> BTreeSet<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/counterparts").join(path);
+    tests(&path).iter().map(Test::identifier).collect()
+}
+
+/// Returns the identifiers of the first report that the second one does not have.
+fn missing(first: &BTreeSet<String>, second: &BTreeSet<String>) -> Vec<String> {
+    first.difference(second).cloned().collect()
+}
+
 fn identifiers(path: &str) -> BTreeSet<String> {
     sample(path).iter().map(Test::identifier).collect()
 }
@@ -42,6 +53,34 @@ fn tests_and_projects_of_playwright_are_the_same_in_all_formats() {
 #[test]
 fn tests_of_jest_are_the_same_in_junit_and_ctrf() {
     assert_eq!(identifiers("ctrf/jest.json"), identifiers("junit/jest-todo.xml"));
+}
+
+#[test]
+fn tests_of_jest_are_the_same_in_junit_and_json() {
+    let (json, junit) = (identifiers("jest-json/report.json"), of_counterpart("jest.xml"));
+    // A test without a name has that of its suite.
+    let other = ["Test suite failed to run.after.test.js", "unnamed"];
+    assert_eq!(missing(&json, &junit), other);
+}
+
+#[test]
+fn tests_of_vitest_are_the_same_in_junit_and_json() {
+    let (json, junit) = (identifiers("vitest-json/report.json"), of_counterpart("vitest.xml"));
+    assert_eq!(missing(&json, &junit), ["Test run"], "the number of failed suites");
+}
+
+#[test]
+fn tests_of_pytest_are_the_same_in_junit_and_json() {
+    let (json, junit) = (identifiers("pytest-json/plain.json"), of_counterpart("pytest.xml"));
+    assert_eq!(missing(&json, &junit), Vec::<String>::new());
+    assert_eq!(missing(&junit, &json), ["pytest"], "the number of failures");
+}
+
+#[test]
+fn tests_of_mocha_are_the_same_in_ctrf_and_json() {
+    let (json, ctrf) = (identifiers("mocha-json/report.json"), of_counterpart("mocha.json"));
+    assert_eq!(json, ctrf);
+    assert_eq!(missing(&ctrf, &identifiers("mochawesome/report.json")), Vec::<String>::new());
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::{
 use assay_formats::{Test, read};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
-use self::reports::{json, lines, more_xml, xml};
+use self::reports::{json, lines, more_json, more_xml, xml};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -103,7 +103,7 @@ impl Read for Generator<'_> {
 
 /// Reads each report, and compares the bytes in use whenever the reader continues.
 fn check(size: usize) {
-    for report in [xml(), more_xml(), json(), lines()].concat() {
+    for report in [xml(), more_xml(), json(), more_json(), lines()].concat() {
         let (mut generator, mut tests) = (Generator::new(&report, size), 0);
         let sink = |_: Test| {
             tests += 1;

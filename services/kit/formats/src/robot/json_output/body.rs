@@ -23,15 +23,23 @@ pub(super) struct Open<'a> {
     message: Text<MESSAGE>,
     /// Seconds.
     elapsed: Number,
-    /// Index of the step, which is in front of those within it. One beyond the limit has none.
-    index: Option<Option<usize>>,
+    step: Place,
+}
+
+/// Place of a step, which is in front of those within it.
+#[derive(Clone, Copy)]
+enum Place {
+    Open,
+    /// Beyond the limit.
+    None,
+    At(usize),
 }
 
 impl<'a> Open<'a> {
     /// Returns an object that is not a step itself, with the steps within it at this depth.
     pub(super) fn new(attempt: &'a mut Attempt, depth: usize) -> Self {
         let (name, kind, status, message, elapsed) = Default::default();
-        Self { attempt, depth, role: "", name, kind, status, message, elapsed, index: None }
+        Self { attempt, depth, role: "", name, kind, status, message, elapsed, step: Place::Open }
     }
 
     /// Reads the member `setup`, `body` or `teardown`.
@@ -53,15 +61,16 @@ impl<'a> Open<'a> {
     }
 
     /// Adds the step, if there is room.
-    fn step(&mut self) -> Option<usize> {
+    fn add_step(&mut self) {
         let steps = &mut self.attempt.steps;
-        let depth = self.depth;
-        *self.index.get_or_insert_with(|| {
-            (steps.len() < MOST_STEPS).then(|| {
-                steps.push(Step { depth, ..Step::default() });
-                steps.len() - 1
-            })
-        })
+        if !matches!(self.step, Place::Open) {
+            return;
+        }
+        self.step = Place::None;
+        if steps.len() < MOST_STEPS {
+            self.step = Place::At(steps.len());
+            steps.push(Step { depth: self.depth, ..Step::default() });
+        }
     }
 
     fn finish(mut self) {
@@ -84,7 +93,8 @@ impl<'a> Open<'a> {
             (name, kind) => format!("{kind}: {name}"),
         };
         let (result, seconds) = (result(&self.status.0), duration(self.elapsed.0));
-        if let Some(index) = self.step() {
+        self.add_step();
+        if let Place::At(index) = self.step {
             let depth = self.depth;
             let message = self.message.0;
             self.attempt.steps[index] = Step { depth, name, result, seconds, message };
@@ -101,7 +111,7 @@ impl Members for Open<'_> {
             "message" => self.message = map.next_value()?,
             "elapsed_time" => self.elapsed = map.next_value()?,
             "setup" | "body" | "teardown" => {
-                self.step();
+                self.add_step();
                 return Open::new(self.attempt, self.depth + 1).within(name, map);
             }
             _ => _ = map.next_value::<IgnoredAny>()?,

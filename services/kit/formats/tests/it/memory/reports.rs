@@ -176,6 +176,76 @@ pub(super) fn json() -> Vec<Report> {
     ]
 }
 
+/// Further reports that are one JSON document, of JavaScript tools and pytest.
+pub(super) fn more_json() -> Vec<Report> {
+    vec![
+        Report {
+            name: "Jest",
+            start: "{\"numTotalTestSuites\": 1, \"numTotalTests\": 1, \"wasInterrupted\": false, \
+                    \"testResults\": [{\"assertionResults\": [",
+            test: |number| {
+                let comma = if number == 1 { "" } else { "," };
+                format!(
+                    "{comma}{{\"title\": \"{number}\", \"status\": \"failed\", \"failureMessages\": [\"{}\"]}}",
+                    text(number)
+                )
+            },
+            end: "], \"status\": \"failed\"}]}",
+        },
+        Report {
+            name: "Vitest",
+            start: "{\"numTotalTestSuites\": 1, \"numTotalTests\": 1, \"testResults\": [",
+            test: |number| {
+                let comma = if number == 1 { "" } else { "," };
+                format!(
+                    "{comma}{{\"assertionResults\": [{{\"title\": \"{number}\", \"status\": \"failed\", \
+                     \"failureMessages\": [\"{}\"]}}], \"name\": \"a\", \"status\": \"failed\"}}",
+                    text(number)
+                )
+            },
+            end: "]}",
+        },
+        Report {
+            name: "Mocha",
+            start: "{\"stats\": {\"suites\": 1}, \"failures\": [",
+            test: |number| {
+                let comma = if number == 1 { "" } else { "," };
+                let text = text(number);
+                format!(
+                    "{comma}{{\"fullTitle\": \"{number}\", \"err\": {{\"stack\": \"{text}\"}}}}"
+                )
+            },
+            end: "]}",
+        },
+        Report {
+            name: "Mochawesome",
+            start: "{\"stats\": {}, \"results\": [{\"suites\": [{\"tests\": [",
+            test: |number| {
+                let comma = if number == 1 { "" } else { "," };
+                format!(
+                    "{comma}{{\"fullTitle\": \"{number}\", \"state\": \"failed\", \"err\": {{\"estack\": \"{}\"}}}}",
+                    text(number)
+                )
+            },
+            end: "]}]}]}",
+        },
+        Report {
+            name: "pytest",
+            start: "{\"created\": 1, \"exitcode\": 1, \"tests\": [",
+            test: |number| {
+                let comma = if number == 1 { "" } else { "," };
+                format!(
+                    "{comma}{{\"nodeid\": \"a.py::{number}\", \"outcome\": \"failed\", \"call\": {{\"outcome\": \
+                     \"failed\", \"longrepr\": \"{}\", \"stdout\": \"{}\"}}}}",
+                    text(number),
+                    text(number)
+                )
+            },
+            end: "]}",
+        },
+    ]
+}
+
 /// Reports with lines.
 pub(super) fn lines() -> Vec<Report> {
     vec![
