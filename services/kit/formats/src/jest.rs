@@ -140,8 +140,9 @@ fn finish(tool: Tool, counts: &Counts, found: &Found, sink: Sink<'_>) -> Result<
         sink.fail_run(Nature::Abortion, "The run was interrupted.")?;
     }
     let owner = Test::default().of_run();
-    let claims = Claims { tests: counts.tests.count(), failures: counts.failed_tests.count() };
-    let tally = Tally { tests: found.tests, failed: sink.tally().failed };
+    let (tests, failures) = (counts.tests.count(), counts.failed_tests.count());
+    let claims = Claims { tests, failures, ..Claims::default() };
+    let tally = Tally { tests: found.tests, ..sink.tally() };
     let tally = sink.compare(tally, claims, &owner)?;
     let failed = counts.failed_suites.count().unwrap_or_default();
     let more = failed.saturating_sub(found.failed_suites);

@@ -9,6 +9,7 @@
 //! `tests/files`, whose README states the expected counts.
 
 pub mod allure;
+pub mod archive;
 mod ctrf;
 mod cucumber;
 mod decoded;
@@ -62,7 +63,7 @@ pub use self::{
     model::{Attachment, Attempt, Content, Link, Nature, Problem, Property, Step, Test},
     nunit::Nunit,
     nunit2::Nunit2,
-    playwright::Playwright,
+    playwright::{Playwright, blob::PlaywrightBlob},
     pytest_json::PytestJson,
     robot::{Robot, RobotJson},
     sink::{Amendment, Collected, Receiver, Sink},
@@ -87,6 +88,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &Junit,
     &Ctrf,
     &Playwright,
+    &PlaywrightBlob,
     &Jest,
     &Vitest,
     &Mocha,

@@ -47,8 +47,9 @@ impl Format for Mocha {
             Object(&mut report).deserialize(json)?;
             let Report { stats, output, .. } = report;
             let numbers = [stats.passes, stats.pending, stats.failures].map(Number::count);
-            let claims =
-                Claims { tests: numbers.into_iter().sum(), failures: stats.failures.count() };
+            let tests = numbers.into_iter().flatten().reduce(|sum, number| sum + number);
+            let failures = stats.failures.count();
+            let claims = Claims { tests, failures, ..Claims::default() };
             output.with(|sink| {
                 let found = sink.tally();
                 sink.compare(found, claims, &Test::default().of_run()).map(drop)

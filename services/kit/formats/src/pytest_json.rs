@@ -63,7 +63,7 @@ struct Summary {
 impl From<Summary> for Claims {
     fn from(Summary { total, failed, error }: Summary) -> Self {
         let numbers = [failed, error].into_iter().filter_map(Number::count);
-        Self { tests: total.count(), failures: Some(numbers.sum()) }
+        Self { tests: total.count(), failures: Some(numbers.sum()), skipped: None }
     }
 }
 
@@ -142,7 +142,7 @@ impl Report<'_, '_> {
     fn finish<E: serde::de::Error>(self) -> Result<(), E> {
         let Self { code, summary, tests, output, .. } = self;
         output.with(|sink| {
-            let found = Tally { tests, failed: sink.tally().failed };
+            let found = Tally { tests, ..sink.tally() };
             let found = sink.compare(found, summary.into(), &Test::default().of_run())?;
             let (nature, message) = match code.count() {
                 None | Some(0) => return Ok(()),

@@ -122,7 +122,10 @@ impl Case {
         match self.status.0.as_str() {
             "passed" => Attempt { result: TestResult::Passed, ..Attempt::default() },
             "todo" => skipped("The test is to be written."),
-            "pending" if tool == Tool::Vitest => skipped("The test was not run."),
+            "pending" if tool == Tool::Vitest => {
+                let (nature, message) = (Nature::Abortion, "The test did not run.".to_owned());
+                Attempt::with(vec![Problem { nature, message, ..Problem::default() }])
+            }
             "pending" | "skipped" | "disabled" => skipped(""),
             "failed" | "error" => self.failed(),
             _ => Attempt { result: TestResult::Aborted, ..Attempt::default() },

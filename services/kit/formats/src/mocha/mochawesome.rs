@@ -35,9 +35,10 @@ impl Format for Mochawesome {
             let Report { stats, tests, output } = report;
             let failures = stats.failures.count().unwrap_or_default()
                 + stats.other.count().unwrap_or_default();
-            let claims = Claims { tests: stats.tests.count(), failures: Some(failures) };
+            let (tests_run, failures) = (stats.tests.count(), Some(failures));
+            let claims = Claims { tests: tests_run, failures, ..Claims::default() };
             output.with(|sink| {
-                let found = Tally { tests, failed: sink.tally().failed };
+                let found = Tally { tests, ..sink.tally() };
                 sink.compare(found, claims, &Test::default().of_run()).map(drop)
             })
         })

@@ -1,12 +1,17 @@
 //! Files that are broken or made to do harm. The number of cases is that of proptest, so that the
 //! time is bounded; `PROPTEST_CASES` raises it.
 
-use std::{cell::Cell, fs, io::Cursor};
+use std::{
+    cell::Cell,
+    collections::BTreeMap,
+    fs,
+    io::{Cursor, Read},
+};
 
 use assay_formats::{
     FORMATS, Test,
-    allure::{self, Archive, Files},
-    read, read_as,
+    allure::{Archive, Files},
+    archive, read, read_as,
 };
 use assay_proto::Fault;
 use proptest::{collection::vec, prelude::*, sample::Index};
@@ -133,6 +138,19 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
+/// A blob report of Playwright without attachments.
+struct Events(Vec<u8>);
+
+impl Files for Events {
+    fn sizes(&mut self) -> BTreeMap<String, u64> {
+        BTreeMap::from([("report.jsonl".to_owned(), self.0.len() as u64)])
+    }
+
+    fn open(&mut self, _: &str) -> Result<Box<dyn Read + '_>, Fault> {
+        Ok(Box::new(&self.0[..]))
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_time: 10_000, ..ProptestConfig::default() })]
 
@@ -168,14 +186,27 @@ proptest! {
     }
 
     #[test]
-    fn changed_archives_are_read_or_refused(changes in vec(change(), 1..4)) {
-        let mut archive = include_bytes!("../archives/pytest.zip").to_vec();
+    fn changed_events_of_a_blob_are_read_or_refused(changes in vec(change(), 1..8)) {
+        let mut file = include_bytes!("../files/playwright-blob/max-failures/report.jsonl").to_vec();
         for change in &changes {
-            change.apply(&mut archive);
+            change.apply(&mut file);
         }
-        if let Ok(mut archive) = Archive::open(Cursor::new(archive)) {
+        check(|sink| archive::read(&mut Events(file), sink));
+    }
+
+    #[test]
+    fn changed_archives_are_read_or_refused(is_blob in any::<bool>(), changes in vec(change(), 1..4)) {
+        let mut bytes = if is_blob {
+            include_bytes!("../archives/playwright.zip").to_vec()
+        } else {
+            include_bytes!("../archives/pytest.zip").to_vec()
+        };
+        for change in &changes {
+            change.apply(&mut bytes);
+        }
+        if let Ok(mut archive) = Archive::open(Cursor::new(bytes)) {
             assert!(archive.sizes().len() < 1000);
-            check(|sink| allure::read(&mut archive, sink));
+            check(|sink| archive::read(&mut archive, sink));
         }
     }
 }
