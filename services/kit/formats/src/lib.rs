@@ -29,6 +29,7 @@ mod model;
 mod names;
 mod nunit;
 mod nunit2;
+mod open_test_reporting;
 mod playwright;
 mod pytest_json;
 pub mod reportportal;
@@ -63,6 +64,7 @@ pub use self::{
     model::{Attachment, Attempt, Content, Link, Nature, Problem, Property, Step, Test},
     nunit::Nunit,
     nunit2::Nunit2,
+    open_test_reporting::OpenTestReporting,
     playwright::{Playwright, blob::PlaywrightBlob},
     pytest_json::PytestJson,
     robot::{Robot, RobotJson},
@@ -103,6 +105,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &RobotJson,
     &Nunit,
     &Nunit2,
+    &OpenTestReporting,
     &Xunit,
     &Trx,
     &TestNg,

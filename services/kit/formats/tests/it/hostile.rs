@@ -162,7 +162,8 @@ proptest! {
     #[test]
     fn arbitrary_text_after_a_regular_start_is_read_or_refused(
         start in prop::sample::select(vec![
-            "<testsuites>", "<robot>", "<test-run>", "<test-results>", "<assemblies>", "<TestRun>", "<testng-results>",
+            "<testsuites>", "<robot>", "<test-run>", "<test-results>",
+            "<events xmlns='opentest4j.org/reporting'>", "<execution xmlns='opentest4j.org/reporting'>", "<assemblies>", "<TestRun>", "<testng-results>",
             "{\"reportFormat\": \"CTRF\", ", "{\"config\": {\"rootDir\": 1}, ", "[{\"elements\": ",
             "{\"numTotalTestSuites\": 1, \"numTotalTests\": 1, \"testResults\": ",
             "{\"stats\": {\"suites\": 1}, \"tests\": ", "{\"stats\": {}, \"results\": ",

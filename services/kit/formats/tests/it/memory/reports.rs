@@ -97,6 +97,31 @@ pub(super) fn more_xml() -> Vec<Report> {
             end: "</Results></TestRun>",
         },
         Report {
+            name: "Open Test Reporting events",
+            start: "<events xmlns='https://schemas.opentest4j.org/reporting/events/0.2.0'>",
+            test: |number| {
+                format!(
+                    "<started id='{number}' name='{number}'/><finished id='{number}'><result \
+                     status='FAILED'><throwable>{}</throwable></result></finished>",
+                    text(number)
+                )
+            },
+            end: "</events>",
+        },
+        Report {
+            name: "Open Test Reporting hierarchy",
+            start: "<execution xmlns='https://schemas.opentest4j.org/reporting/hierarchy/0.2.0'>\
+                    <root name='r'><result status='SUCCESSFUL'/>",
+            test: |number| {
+                format!(
+                    "<child name='{number}'><result status='FAILED'><throwable>{}</throwable></result>\
+                     </child>",
+                    text(number)
+                )
+            },
+            end: "</root></execution>",
+        },
+        Report {
             name: "TestNG",
             start: "<testng-results><suite name='s'><test name='t'><class name='c'>",
             test: |number| {
