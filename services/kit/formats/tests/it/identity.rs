@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use assay_formats::Test;
+use assay_formats::{Collected, Test, read};
 
 use crate::samples::tests;
 
@@ -135,4 +135,17 @@ fn tests_of_behave_are_the_same_in_junit_and_json() {
 fn tests_of_go_are_the_same_in_junit_and_json() {
     let (junit, json) = (identifiers("junit/gotestsum.xml"), identifiers("go-test/shop.json"));
     assert!(junit.is_subset(&json), "{junit:#?} {json:#?}");
+}
+
+#[test]
+fn tests_of_junit_are_the_same_in_its_xml_and_open_test_reporting() {
+    let names = ["adds()", "pays()", "takes(String)[1]", "takes(String)[2]", "prints()", "ships()"];
+    let case = |name: &&str| format!("<testcase name='{name}' classname='shop.CartTest'/>");
+    let cases: String = names.iter().map(case).collect();
+    let mut junit = Collected::default();
+    read(format!("<testsuite name='JUnit Jupiter'>{cases}</testsuite>").as_bytes(), &mut junit)
+        .unwrap();
+    let junit = junit.into_tests().iter().map(Test::identifier).collect();
+    let other = ["shop.ClosedTest", "shop.PayTest", "shop.SlowTest.hangs()"];
+    assert_eq!(missing(&identifiers("open-test-reporting/events.xml"), &junit), other);
 }

@@ -3,7 +3,7 @@
 use super::Report;
 
 /// Text of a stack trace or output. Most tests have a short one, and some a long one.
-fn text(number: usize) -> String {
+pub(super) fn text(number: usize) -> String {
     let lines = if number.is_multiple_of(100) { 20_000 } else { 10 };
     "    at com.acme.shop.Cart.pay(Cart.java:12)|".repeat(lines)
 }
@@ -136,141 +136,6 @@ pub(super) fn more_xml() -> Vec<Report> {
     ]
 }
 
-/// Reports that are one JSON document.
-pub(super) fn json() -> Vec<Report> {
-    vec![
-        Report {
-            name: "CTRF",
-            start: "{\"reportFormat\": \"CTRF\", \"results\": {\"tool\": {\"name\": \"t\"}, \"tests\": [",
-            test: |number| {
-                let comma = if number == 1 { "" } else { "," };
-                format!(
-                    "{comma}{{\"name\": \"{number}\", \"status\": \"failed\", \"trace\": \"{}\",\
-                     \"stdout\": [\"{}\"]}}",
-                    text(number),
-                    text(number)
-                )
-            },
-            end: "]}}",
-        },
-        Report {
-            name: "Playwright",
-            start: "{\"config\": {\"rootDir\": \"/\"}, \"suites\": [{\"title\": \"a\", \"specs\": [",
-            test: |number| {
-                let comma = if number == 1 { "" } else { "," };
-                format!(
-                    "{comma}{{\"title\": \"{number}\", \"tests\": [{{\"results\": [{{\"status\": \
-                     \"failed\", \"error\": {{\"stack\": \"{}\"}}, \"attachments\": [{{\"name\": \"a\",\
-                     \"body\": \"{}\"}}]}}]}}]}}",
-                    text(number),
-                    "AAAA".repeat(if number.is_multiple_of(20) { 500_000 } else { 100 })
-                )
-            },
-            end: "]}]}",
-        },
-        Report {
-            name: "Robot JSON",
-            start: "{\"generator\": \"Rebot\", \"rpa\": false, \"suite\": {\"name\": \"s\", \"tests\": [",
-            test: |number| {
-                let comma = if number == 1 { "" } else { "," };
-                let keyword = "{\"name\": \"Log\", \"body\": [{\"type\": \"MESSAGE\", \"message\": \
-                               \"x\"}], \"status\": \"PASS\"},";
-                format!(
-                    "{comma}{{\"name\": \"{number}\", \"status\": \"FAIL\", \"message\": \"{}\", \
-                     \"body\": [{}{{\"name\": \"Fail\"}}]}}",
-                    text(number),
-                    keyword.repeat(if number.is_multiple_of(50) { 10_000 } else { 5 })
-                )
-            },
-            end: "]}}",
-        },
-        Report {
-            name: "Cucumber JSON",
-            start: "[",
-            test: |number| {
-                let comma = if number == 1 { "" } else { "," };
-                format!(
-                    "{comma}{{\"elements\": [{{\"type\": \"scenario\", \"name\": \"s\", \"steps\": \
-                     [{{\"name\": \"a\", \"result\": {{\"status\": \"failed\", \"error_message\": \
-                     \"{}\"}}}}]}}], \"name\": \"{number}\"}}",
-                    text(number)
-                )
-            },
-            end: "]",
-        },
-    ]
-}
-
-/// Further reports that are one JSON document, of JavaScript tools and pytest.
-pub(super) fn more_json() -> Vec<Report> {
-    vec![
-        Report {
-            name: "Jest",
-            start: "{\"numTotalTestSuites\": 1, \"numTotalTests\": 1, \"wasInterrupted\": false, \
-                    \"testResults\": [{\"assertionResults\": [",
-            test: |number| {
-                let comma = if number == 1 { "" } else { "," };
-                format!(
-                    "{comma}{{\"title\": \"{number}\", \"status\": \"failed\", \"failureMessages\": [\"{}\"]}}",
-                    text(number)
-                )
-            },
-            end: "], \"status\": \"failed\"}]}",
-        },
-        Report {
-            name: "Vitest",
-            start: "{\"numTotalTestSuites\": 1, \"numTotalTests\": 1, \"testResults\": [",
-            test: |number| {
-                let comma = if number == 1 { "" } else { "," };
-                format!(
-                    "{comma}{{\"assertionResults\": [{{\"title\": \"{number}\", \"status\": \"failed\", \
-                     \"failureMessages\": [\"{}\"]}}], \"name\": \"a\", \"status\": \"failed\"}}",
-                    text(number)
-                )
-            },
-            end: "]}",
-        },
-        Report {
-            name: "Mocha",
-            start: "{\"stats\": {\"suites\": 1}, \"failures\": [",
-            test: |number| {
-                let comma = if number == 1 { "" } else { "," };
-                let text = text(number);
-                format!(
-                    "{comma}{{\"fullTitle\": \"{number}\", \"err\": {{\"stack\": \"{text}\"}}}}"
-                )
-            },
-            end: "]}",
-        },
-        Report {
-            name: "Mochawesome",
-            start: "{\"stats\": {}, \"results\": [{\"suites\": [{\"tests\": [",
-            test: |number| {
-                let comma = if number == 1 { "" } else { "," };
-                format!(
-                    "{comma}{{\"fullTitle\": \"{number}\", \"state\": \"failed\", \"err\": {{\"estack\": \"{}\"}}}}",
-                    text(number)
-                )
-            },
-            end: "]}]}]}",
-        },
-        Report {
-            name: "pytest",
-            start: "{\"created\": 1, \"exitcode\": 1, \"tests\": [",
-            test: |number| {
-                let comma = if number == 1 { "" } else { "," };
-                format!(
-                    "{comma}{{\"nodeid\": \"a.py::{number}\", \"outcome\": \"failed\", \"call\": {{\"outcome\": \
-                     \"failed\", \"longrepr\": \"{}\", \"stdout\": \"{}\"}}}}",
-                    text(number),
-                    text(number)
-                )
-            },
-            end: "]}",
-        },
-    ]
-}
-
 /// Reports with lines.
 pub(super) fn lines() -> Vec<Report> {
     vec![
@@ -317,4 +182,26 @@ pub(super) fn lines() -> Vec<Report> {
             end: "",
         },
     ]
+}
+
+/// A blob report of Playwright.
+pub(super) fn blob() -> Report {
+    Report {
+        name: "Playwright blob",
+        start: "{\"method\": \"onBlobReportMetadata\", \"params\": {\"version\": 2}}\n",
+        test: |number| {
+            let result = format!("\"result\": {{\"id\": \"r{number}\"");
+            let step = format!(
+                "\"resultId\": \"r{number}\", \"step\": {{\"id\": \"s\", \"title\": \"s\"}}"
+            );
+            format!(
+                "{{\"method\": \"onTestBegin\", \"params\": {{\"testId\": \"t{number}\", {result}}}}}}}\n\
+                 {{\"method\": \"onStepBegin\", \"params\": {{{step}}}}}\n\
+                 {{\"method\": \"onTestEnd\", \"params\": {{\"test\": {{\"testId\": \"t{number}\"}}, \
+                 {result}, \"status\": \"failed\", \"errors\": [{{\"message\": \"{}\"}}]}}}}}}\n",
+                text(number)
+            )
+        },
+        end: "{\"method\": \"onEnd\", \"params\": {\"result\": {\"status\": \"failed\"}}}\n",
+    }
 }
