@@ -148,9 +148,10 @@ struct TestRunQuery {
 
 /// Creates a completed execution from the report of a test run.
 ///
-/// The format of a file is recognized by its contents: JUnit XML, CTRF, Playwright JSON, Cucumber
-/// JSON and messages, `go test -json`, TAP, Robot Framework, NUnit 3, xUnit.net, TRX, TestNG, or a zip
-/// archive with Allure results. Attachments within them become artifacts of the execution. Test cases
+/// The format of a file is recognized by its contents: JUnit XML, CTRF, Playwright JSON, Jest,
+/// Vitest, Mocha, Mochawesome and pytest JSON, Cucumber JSON and messages, `go test -json`, TAP, Robot
+/// Framework, NUnit 2 and 3, Open Test Reporting, xUnit.net, TRX, TestNG, or a zip archive with Allure
+/// results or a blob report of Playwright. Attachments within them become artifacts of the execution. Test cases
 /// are matched by their identifier: the class, file or feature, a dot and the name, or only
 /// the name. New test cases are added to the project and to the test set. A client that has not received a
 /// response can retry with the same files and the same `Idempotency-Key`, which returns the same

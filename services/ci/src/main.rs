@@ -14,9 +14,10 @@ const NOT_REPORTED: u8 = 3;
 
 /// Description of keys, reporters and exit codes, for `--help`.
 const DETAILS: &str = "\
-Formats are recognized by the contents of a file: JUnit XML, CTRF, Playwright JSON, Cucumber JSON and
-messages, go test -json, TAP, Robot Framework, NUnit 3, xUnit.net, TRX, TestNG, and zip archives of
-Allure results.
+Formats are recognized by the contents of a file: JUnit XML, CTRF, Playwright JSON and blobs,
+Jest, Vitest, Mocha, Mochawesome and pytest JSON, Cucumber JSON and messages, go test -json, TAP, Robot
+Framework, NUnit 2 and 3, Open Test Reporting, xUnit.net, TRX, TestNG, and zip archives of Allure
+results.
 
 In jobs of GitHub Actions, GitLab CI, Jenkins, Azure Pipelines, Buildkite and CircleCI, the key,
 branch, commit, build and link come from the environment variables of the system; in all of them but

@@ -3,6 +3,7 @@
 use assay_formats::{
     Attempt, Nature, Problem, Test,
     allure::{self, ARCHIVE, Archive, Files},
+    archive,
 };
 use assay_proto::{Fault, TestResult};
 use assay_runtime::body::{Body, File, Memory};
@@ -57,7 +58,7 @@ pub(crate) fn read(body: Body, options: Options<'_>, memory: &mut Memory) -> Res
     let digest = digest_of([&digest[..], reporter.as_bytes(), variant.as_bytes()]);
     let mut results = Results::new(variant, Attachments::of_upload(&digest), reporter)?;
     if body.files.iter().any(|file| allure::is_result(&file.name)) {
-        read_allure(&mut results, &mut Folder::of(&body.files), memory)?;
+        read_folder(&mut results, &mut Folder::of(&body.files), memory)?;
     } else {
         let (attached, reports): (Vec<_>, Vec<_>) =
             body.files.into_iter().partition(|file| file.is_attachment);
@@ -100,7 +101,7 @@ fn in_file(fault: Fault, place: Option<&str>) -> Fault {
     }
 }
 
-/// Reads a report, or an archive of Allure results.
+/// Reads a report, or an archive with one.
 fn read_file(
     results: &mut Results<'_>,
     file: File,
@@ -112,7 +113,7 @@ fn read_file(
     if chunks.starts_with(ARCHIVE) {
         let mut archive = Archive::open(chunks)?;
         memory.grow(archive.directory_size())?;
-        return read_allure(results, &mut archive, memory);
+        return read_folder(results, &mut archive, memory);
     }
     results.attachments.offer(attached);
     results.begin_file();
@@ -137,14 +138,14 @@ fn incomplete(reason: &str) -> Test {
     Test { name, attempts: vec![attempt], ..Test::default() }
 }
 
-fn read_allure(
+fn read_folder(
     results: &mut Results<'_>,
     folder: &mut dyn Files,
     memory: &mut Memory,
 ) -> Result<(), Fault> {
     results.attachments.offer(folder);
     results.begin_file();
-    let notes = allure::read(folder, Growing(results, memory))?;
+    let notes = archive::read(folder, Growing(results, memory))?;
     results.end_file(notes);
     results.attachments.read(folder, memory)
 }

@@ -11,8 +11,8 @@ use std::{
 
 use assay_formats::{
     Collected, Test,
-    allure::{self, ARCHIVE, Archive, Files},
-    read,
+    allure::{ARCHIVE, Archive, Files},
+    archive, read,
 };
 use assay_proto::{Fault, name_of};
 use serde_json::json;
@@ -37,9 +37,9 @@ fn outline(path: &PathBuf) -> Result<(Vec<Test>, Vec<String>), Fault> {
     let mut tests = Collected::default();
     let file = || File::open(path).map_err(Fault::internal);
     let notes = if path.is_dir() {
-        allure::read(&mut Folder(path.clone()), &mut tests)?
+        archive::read(&mut Folder(path.clone()), &mut tests)?
     } else if fs::read(path).map_err(Fault::internal)?.starts_with(ARCHIVE) {
-        allure::read(&mut Archive::open(file()?)?, &mut tests)?
+        archive::read(&mut Archive::open(file()?)?, &mut tests)?
     } else {
         read(BufReader::new(file()?), &mut tests)?
     };

@@ -5,7 +5,7 @@ use assay_proto::Fault;
 use crate::{Content, Sink, Test, fault::excessive};
 
 /// Maximum size of the tests that wait, in bytes.
-const LARGEST: usize = 32 << 20;
+pub(crate) const LARGEST: usize = 32 << 20;
 
 /// Tests that wait.
 #[derive(Default)]
@@ -29,6 +29,16 @@ impl<K> Held<K> {
         Ok(())
     }
 
+    /// Returns the number of tests.
+    pub(crate) fn len(&self) -> usize {
+        self.tests.len()
+    }
+
+    /// Returns the tests from this one on.
+    pub(crate) fn since(&mut self, first: usize) -> &mut [(K, Test)] {
+        self.tests.get_mut(first..).unwrap_or_default()
+    }
+
     /// Passes the tests on after completing each.
     pub(crate) fn release(
         &mut self,
@@ -45,7 +55,7 @@ impl<K> Held<K> {
 }
 
 /// Returns the approximate memory of a test, in bytes.
-fn size(test: &Test) -> usize {
+pub(crate) fn size(test: &Test) -> usize {
     let properties = test.labels.iter().chain(&test.parameters);
     let properties = properties.map(|property| property.name.len() + property.value.len() + 48);
     let links = test.links.iter().map(|link| link.kind.len() + link.target.len() + 48);

@@ -113,14 +113,14 @@ pub(crate) trait Members {
     fn member<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error>;
 }
 
-/// Parses an object by its handler.
+/// Parses an object by its handler. `null` and `false`, which tools write for none, have no members.
 pub(crate) struct Object<'m, M>(pub(crate) &'m mut M);
 
 impl<'de, M: Members> DeserializeSeed<'de> for Object<'_, M> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<(), D::Error> {
-        value.deserialize_map(self)
+        value.deserialize_any(self)
     }
 }
 
@@ -135,6 +135,14 @@ impl<'de, M: Members> Visitor<'de> for Object<'_, M> {
         while let Some(Text(name)) = map.next_key::<Text<256>>()? {
             self.0.member(&name, &mut map)?;
         }
+        Ok(())
+    }
+
+    fn visit_unit<F: Error>(self) -> Result<(), F> {
+        Ok(())
+    }
+
+    fn visit_bool<F: Error>(self, _: bool) -> Result<(), F> {
         Ok(())
     }
 }

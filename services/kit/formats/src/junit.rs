@@ -16,11 +16,11 @@ use assay_proto::{Fault, TestResult};
 use self::{
     case::{Case, Kind},
     dialect::Dialect,
-    suite::{Suite, file_name},
+    suite::Suite,
 };
 use crate::{
     Format, Head, Sink, Test,
-    names::named,
+    names::{file_name, named},
     sink::{Amendment, Tally},
     xml::{self, Attributes, Document, Path},
 };

@@ -9,6 +9,7 @@
 //! `tests/files`, whose README states the expected counts.
 
 pub mod allure;
+pub mod archive;
 mod ctrf;
 mod cucumber;
 mod decoded;
@@ -18,14 +19,19 @@ mod go_test;
 mod head;
 mod held;
 mod identity;
+mod jest;
 mod json;
 mod junit;
 mod limits;
 mod lines;
+mod mocha;
 mod model;
 mod names;
 mod nunit;
+mod nunit2;
+mod open_test_reporting;
 mod playwright;
+mod pytest_json;
 pub mod reportportal;
 mod robot;
 mod sink;
@@ -51,12 +57,17 @@ pub use self::{
     go_test::GoTest,
     head::Head,
     identity::{IDENTITY_VERSION, Identities, Place, Retry},
+    jest::{Jest, Vitest},
     json::{parse_lenient, parse_lenient_from},
     junit::Junit,
+    mocha::{Mocha, Mochawesome},
     model::{Attachment, Attempt, Content, Link, Nature, Problem, Property, Step, Test},
     nunit::Nunit,
-    playwright::Playwright,
-    robot::Robot,
+    nunit2::Nunit2,
+    open_test_reporting::OpenTestReporting,
+    playwright::{Playwright, blob::PlaywrightBlob},
+    pytest_json::PytestJson,
+    robot::{Robot, RobotJson},
     sink::{Amendment, Collected, Receiver, Sink},
     tap::Tap,
     testng::TestNg,
@@ -79,12 +90,21 @@ pub static FORMATS: &[&dyn Format] = &[
     &Junit,
     &Ctrf,
     &Playwright,
+    &PlaywrightBlob,
+    &Jest,
+    &Vitest,
+    &Mocha,
+    &Mochawesome,
+    &PytestJson,
     &CucumberJson,
     &CucumberMessages,
     &Allure,
     &GoTest,
     &Robot,
+    &RobotJson,
     &Nunit,
+    &Nunit2,
+    &OpenTestReporting,
     &Xunit,
     &Trx,
     &TestNg,

@@ -34,6 +34,10 @@ impl Hash {
         hash
     }
 
+    pub(crate) fn value(self) -> u64 {
+        self.0
+    }
+
     /// Returns what stands for the part of a text that was cut off.
     pub(crate) fn mark(self) -> String {
         format!("~{:016x}", self.0)
@@ -55,6 +59,13 @@ pub(crate) fn shortened(name: &str) -> String {
     let Some((end, _)) = name.char_indices().nth(LONGEST) else { return name.to_owned() };
     let cut = name[..end].char_indices().nth_back(MARK - 1).map_or(end, |(cut, _)| cut);
     name[..cut].to_owned() + &Hash::of(name).mark()
+}
+
+/// Returns the path of a file. Of an absolute one, which other machines do not have, only the name.
+pub(crate) fn file_name(path: &str) -> String {
+    let is_absolute = path.starts_with(['/', '\\']) || path.get(1..2) == Some(":");
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    named(if is_absolute { name } else { path })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The JSON report of Playwright: files, suites, specs, and a test for each project of a spec.
 
+pub(crate) mod blob;
 mod outcome;
 
 use std::io::BufRead;

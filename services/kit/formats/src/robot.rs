@@ -1,9 +1,12 @@
 //! The `output.xml` of Robot Framework: suites, tests and keywords.
 
+mod json_output;
+
 use std::io::BufRead;
 
 use assay_proto::{Fault, TestResult};
 
+pub use self::json_output::RobotJson;
 use crate::{
     Attempt, Format, Head, Nature, Problem, Property, Sink, Step, Test,
     durations::{duration, seconds},
@@ -51,12 +54,18 @@ struct Suite {
 }
 
 impl Suite {
-    /// Returns the failure of its teardown, after which Robot Framework counts its tests as failed.
+    /// Returns the failure of its teardown.
     fn teardown(&self) -> Option<Problem> {
-        let (_, message) = self.message.split_once(TEARDOWN).filter(|_| self.is_failed)?;
-        let message = format!("Parent suite teardown failed:\n{}", message.trim());
-        Some(Problem { nature: Nature::Failure, message, text: String::new() })
+        teardown(&self.message).filter(|_| self.is_failed)
     }
+}
+
+/// Returns the failure of the teardown of a failed suite with this message, after which Robot
+/// Framework counts its tests as failed.
+fn teardown(message: &str) -> Option<Problem> {
+    let (_, message) = message.split_once(TEARDOWN)?;
+    let message = format!("Parent suite teardown failed:\n{}", message.trim());
+    Some(Problem { nature: Nature::Failure, message, text: String::new() })
 }
 
 /// State of the reader.

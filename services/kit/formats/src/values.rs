@@ -2,7 +2,11 @@
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 
-use crate::{Content, limits::INLINE};
+use crate::{
+    Content, Nature, Problem,
+    limits::{INLINE, MESSAGE},
+    texts::beginning,
+};
 
 /// Returns class and name of a pytest test, as pytest writes them into JUnit reports, from its node
 /// id: `tests/test_shop.py::TestCart::test_pay[visa]`.
@@ -40,4 +44,18 @@ pub(crate) fn without_colours(text: &str) -> String {
         rest = end.map_or("", |end| &after[end + 1..]);
     }
     plain + rest
+}
+
+/// Returns the problem that the stack of a JavaScript error describes. It begins with the message.
+pub(crate) fn javascript_problem(nature: Nature, stack: &str) -> Problem {
+    let text = without_colours(stack);
+    let message = text.split("\n    at ").next().unwrap_or_default().trim();
+    let message = beginning(message, MESSAGE);
+    let text = if text.trim() == message { String::new() } else { text };
+    Problem { nature, message, text }
+}
+
+/// Returns a name without line breaks, which XML reports have as spaces.
+pub(crate) fn one_line(name: &str) -> String {
+    name.replace("\r\n", " ").replace(['\r', '\n'], " ")
 }

@@ -8,8 +8,11 @@ use std::{
 use assay_proto::Fault;
 use zip::{ZipArchive, result::ZipError};
 
-use super::{Allure, Files, MOST_FILES};
-use crate::{Format, fault::excessive};
+use super::{Files, MOST_FILES};
+use crate::fault::excessive;
+
+/// Name of archives in messages.
+const NAME: &str = "a zip archive";
 
 /// Maximum size of all files that are read from an archive, in bytes.
 const TOTAL: u64 = 4 << 30;
@@ -39,7 +42,7 @@ impl<R: Read + Seek> Archive<R> {
         let zip = ZipArchive::new(file).map_err(|error| broken(&error))?;
         if zip.len() > MOST_FILES {
             let problem = format!("it has more than {MOST_FILES} files");
-            return Err(excessive(Allure.name(), "in its directory", problem));
+            return Err(excessive(NAME, "in its directory", problem));
         }
         let base = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
         // A file whose name is unreadable is none of the results.
@@ -92,9 +95,5 @@ impl<F: Read> Read for Bounded<'_, F> {
 }
 
 fn broken(error: &ZipError) -> Fault {
-    crate::fault::broken(
-        Allure.name(),
-        "in the archive",
-        format_args!("a file is unreadable: {error}"),
-    )
+    crate::fault::broken(NAME, "in the archive", format_args!("a file is unreadable: {error}"))
 }

@@ -7,7 +7,7 @@ use crate::{
     durations::has_point,
     identity::stable,
     limits::{MESSAGE, MOST_PROBLEMS, OUTPUT, TEXT},
-    names::{named, shortened},
+    names::{file_name, shortened},
     sink::{Claims, Tally, count},
     texts::{keep_beginning, keep_end},
     times::time,
@@ -92,11 +92,4 @@ impl Suite {
             None => Test::default().of_run(),
         }
     }
-}
-
-/// Returns the path of a file. Of an absolute one, which other machines do not have, only the name.
-pub(super) fn file_name(path: &str) -> String {
-    let is_absolute = path.starts_with(['/', '\\']) || path.get(1..2) == Some(":");
-    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-    named(if is_absolute { name } else { path })
 }

@@ -39,9 +39,9 @@ struct ProjectTest {
     status: Text<32>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-struct Annotation {
+pub(super) struct Annotation {
     r#type: Text<256>,
     description: Text<MESSAGE>,
 }
@@ -49,7 +49,9 @@ struct Annotation {
 /// An attempt.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Outcome {
+pub(super) struct Outcome {
+    /// Id in blob reports.
+    pub(super) id: Text<256>,
     /// `passed`, `failed`, `timedOut`, `skipped` or `interrupted`.
     status: Text<32>,
     start_time: Text<64>,
@@ -60,13 +62,15 @@ struct Outcome {
     stdout: Tail,
     stderr: Tail,
     steps: List<ReportedStep, MOST_STEPS>,
-    attachments: List<ReportedAttachment, MOST_ATTACHMENTS>,
+    pub(super) attachments: List<ReportedAttachment, MOST_ATTACHMENTS>,
+    /// Those that the test added while it ran, in blob reports.
+    pub(super) annotations: List<Annotation, MOST_LABELS>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Failure {
-    message: Text<MESSAGE>,
+    pub(super) message: Text<MESSAGE>,
     stack: Text<TEXT>,
 }
 
@@ -81,11 +85,12 @@ struct ReportedStep {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct ReportedAttachment {
+pub(super) struct ReportedAttachment {
     name: Text<MESSAGE>,
     content_type: Text<256>,
-    path: Text<MESSAGE>,
+    pub(super) path: Text<MESSAGE>,
     /// Base64.
+    #[serde(alias = "base64")]
     body: Option<Text<{ INLINE / 3 * 4 + 8 }>>,
 }
 
@@ -114,34 +119,43 @@ impl Spec {
 
 impl ProjectTest {
     fn complete(self, mut test: Test) -> Test {
-        if !self.project_name.0.is_empty() {
-            test.parameters.push(Property::new("Project", &self.project_name.0));
-        }
-        for Annotation { r#type, description } in &self.annotations.0 {
-            test.links.extend(Link::of(&r#type.0, &description.0));
-            if !description.0.is_empty() && test.labels.len() < MOST_LABELS {
-                test.labels.push(Property::new(&r#type.0, &description.0));
-            }
-        }
+        describe(&mut test, &self.project_name.0, &self.annotations.0);
         for outcome in self.results.0 {
             test.push(outcome.into_attempt(&self.expected_status.0));
         }
-        if test.attempts.is_empty() {
-            // A run that was stopped has tests without results, also of the status `skipped`.
-            let mut kinds =
-                self.annotations.0.iter().map(|annotation| annotation.r#type.0.as_str());
-            let is_skipped = kinds.any(|kind| matches!(kind, "skip" | "fixme"));
-            let result = if is_skipped { TestResult::Canceled } else { TestResult::Aborted };
-            test.push(Attempt { result, ..Attempt::default() });
-        }
-        test.start = test.attempts.last().and_then(|attempt| attempt.start);
-        test.seconds = test.attempts.last().map_or(0.0, |attempt| attempt.seconds);
+        close(&mut test, &self.annotations.0);
         test
     }
 }
 
+/// Adds the project and annotations to a test.
+pub(super) fn describe(test: &mut Test, project: &str, annotations: &[Annotation]) {
+    if !project.is_empty() {
+        test.parameters.push(Property::new("Project", project));
+    }
+    for Annotation { r#type, description } in annotations {
+        test.links.extend(Link::of(&r#type.0, &description.0));
+        if !description.0.is_empty() && test.labels.len() < MOST_LABELS {
+            test.labels.push(Property::new(&r#type.0, &description.0));
+        }
+    }
+}
+
+/// Completes a test that has all of its attempts.
+pub(super) fn close(test: &mut Test, annotations: &[Annotation]) {
+    if test.attempts.is_empty() {
+        // A run that was stopped has tests without results, also of the status `skipped`.
+        let mut kinds = annotations.iter().map(|annotation| annotation.r#type.0.as_str());
+        let is_skipped = kinds.any(|kind| matches!(kind, "skip" | "fixme"));
+        let result = if is_skipped { TestResult::Canceled } else { TestResult::Aborted };
+        test.push(Attempt { result, ..Attempt::default() });
+    }
+    test.start = test.attempts.last().and_then(|attempt| attempt.start);
+    test.seconds = test.attempts.last().map_or(0.0, |attempt| attempt.seconds);
+}
+
 impl Outcome {
-    fn into_attempt(self, expected: &str) -> Attempt {
+    pub(super) fn into_attempt(self, expected: &str) -> Attempt {
         let status = self.status.0.as_str();
         let is_expected = status == expected;
         let result = match status {

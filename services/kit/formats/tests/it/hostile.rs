@@ -1,12 +1,17 @@
 //! Files that are broken or made to do harm. The number of cases is that of proptest, so that the
 //! time is bounded; `PROPTEST_CASES` raises it.
 
-use std::{cell::Cell, fs, io::Cursor};
+use std::{
+    cell::Cell,
+    collections::BTreeMap,
+    fs,
+    io::{Cursor, Read},
+};
 
 use assay_formats::{
     FORMATS, Test,
-    allure::{self, Archive, Files},
-    read, read_as,
+    allure::{Archive, Files},
+    archive, read, read_as,
 };
 use assay_proto::Fault;
 use proptest::{collection::vec, prelude::*, sample::Index};
@@ -133,6 +138,19 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
+/// A blob report of Playwright without attachments.
+struct Events(Vec<u8>);
+
+impl Files for Events {
+    fn sizes(&mut self) -> BTreeMap<String, u64> {
+        BTreeMap::from([("report.jsonl".to_owned(), self.0.len() as u64)])
+    }
+
+    fn open(&mut self, _: &str) -> Result<Box<dyn Read + '_>, Fault> {
+        Ok(Box::new(&self.0[..]))
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_time: 10_000, ..ProptestConfig::default() })]
 
@@ -144,8 +162,13 @@ proptest! {
     #[test]
     fn arbitrary_text_after_a_regular_start_is_read_or_refused(
         start in prop::sample::select(vec![
-            "<testsuites>", "<robot>", "<test-run>", "<assemblies>", "<TestRun>", "<testng-results>",
+            "<testsuites>", "<robot>", "<test-run>", "<test-results>",
+            "<events xmlns='opentest4j.org/reporting'>", "<execution xmlns='opentest4j.org/reporting'>", "<assemblies>", "<TestRun>", "<testng-results>",
             "{\"reportFormat\": \"CTRF\", ", "{\"config\": {\"rootDir\": 1}, ", "[{\"elements\": ",
+            "{\"numTotalTestSuites\": 1, \"numTotalTests\": 1, \"testResults\": ",
+            "{\"stats\": {\"suites\": 1}, \"tests\": ", "{\"stats\": {}, \"results\": ",
+            "{\"created\": 1, \"exitcode\": 1, \"tests\": ",
+            "{\"generator\": \"Rebot\", \"rpa\": false, ",
             "{\"meta\": {\"protocolVersion\": 1}}\n", "{\"Action\": \"run\", \"Package\": \"", "TAP version 14\n",
         ]),
         rest in ".{0,500}",
@@ -164,14 +187,27 @@ proptest! {
     }
 
     #[test]
-    fn changed_archives_are_read_or_refused(changes in vec(change(), 1..4)) {
-        let mut archive = include_bytes!("../archives/pytest.zip").to_vec();
+    fn changed_events_of_a_blob_are_read_or_refused(changes in vec(change(), 1..8)) {
+        let mut file = include_bytes!("../files/playwright-blob/max-failures/report.jsonl").to_vec();
         for change in &changes {
-            change.apply(&mut archive);
+            change.apply(&mut file);
         }
-        if let Ok(mut archive) = Archive::open(Cursor::new(archive)) {
+        check(|sink| archive::read(&mut Events(file), sink));
+    }
+
+    #[test]
+    fn changed_archives_are_read_or_refused(is_blob in any::<bool>(), changes in vec(change(), 1..4)) {
+        let mut bytes = if is_blob {
+            include_bytes!("../archives/playwright.zip").to_vec()
+        } else {
+            include_bytes!("../archives/pytest.zip").to_vec()
+        };
+        for change in &changes {
+            change.apply(&mut bytes);
+        }
+        if let Ok(mut archive) = Archive::open(Cursor::new(bytes)) {
             assert!(archive.sizes().len() < 1000);
-            check(|sink| allure::read(&mut archive, sink));
+            check(|sink| archive::read(&mut archive, sink));
         }
     }
 }
@@ -186,6 +222,11 @@ fn excessive_files_are_refused_or_shortened() {
         format!("{{\"reportFormat\": \"CTRF\", \"results\": {}", deep("[")),
         format!("{{\"reportFormat\": \"CTRF\", \"results\": {}", deep("{\"a\":")),
         format!("{{\"config\": {{\"rootDir\": 1}}, {}", deep("\"suites\": [{\"title\": \"a\", ")),
+        format!(
+            "{{\"generator\": \"\", \"rpa\": false, \"suite\": {}",
+            deep("{\"body\": [{\"x\": ")
+        ),
+        format!("{{\"stats\": {{}}, \"results\": {}", deep("[{\"suites\": ")),
         format!("[{{\"elements\": [{{\"name\": \"{long}\", \"id\": {}", deep("[")),
         format!("{{\"Action\": \"run\", \"Package\": \"p\", \"Test\": \"{long}{long}\"}}"),
         format!("<testsuite name=\"{long}\" {}>", deep("a=\"\" ")),

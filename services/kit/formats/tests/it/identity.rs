@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use assay_formats::Test;
+use assay_formats::{Collected, Test, read};
 
 use crate::samples::tests;
 
@@ -15,6 +15,20 @@ fn identities(tests: &[Test]) -> BTreeSet<String> {
     let identity =
         |test: &Test| format!("{:?} {} [{}]", test.result(), test.identifier(), test.variant());
     tests.iter().map(identity).collect()
+}
+
+/// Returns the tests of another report of the run that a sample is of.
+fn counterpart(path: &str) -> Vec<Test> {
+    tests(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/counterparts").join(path))
+}
+
+fn of_counterpart(path: &str) -> BTreeSet<String> {
+    counterpart(path).iter().map(Test::identifier).collect()
+}
+
+/// Returns the identifiers of the first report that the second one does not have.
+fn missing(first: &BTreeSet<String>, second: &BTreeSet<String>) -> Vec<String> {
+    first.difference(second).cloned().collect()
 }
 
 fn identifiers(path: &str) -> BTreeSet<String> {
@@ -45,6 +59,40 @@ fn tests_of_jest_are_the_same_in_junit_and_ctrf() {
 }
 
 #[test]
+fn tests_of_playwright_are_the_same_in_json_and_blobs() {
+    let (blob, json) = (sample("playwright-blob/max-failures"), counterpart("playwright.json"));
+    assert_eq!(identities(&blob), identities(&json));
+    assert_eq!(blob.len(), json.len());
+}
+
+#[test]
+fn tests_of_jest_are_the_same_in_junit_and_json() {
+    let (json, junit) = (identifiers("jest-json/report.json"), of_counterpart("jest.xml"));
+    // A test without a name has that of its suite.
+    let other = ["Test suite failed to run.after.test.js", "unnamed"];
+    assert_eq!(missing(&json, &junit), other);
+}
+
+#[test]
+fn tests_of_vitest_are_the_same_in_junit_and_json() {
+    let (json, junit) = (identifiers("vitest-json/report.json"), of_counterpart("vitest.xml"));
+    assert_eq!(missing(&json, &junit), ["Test run"], "the number of failed suites");
+}
+
+#[test]
+fn tests_of_pytest_are_the_same_in_junit_and_json() {
+    let (json, junit) = (identifiers("pytest-json/plain.json"), of_counterpart("pytest.xml"));
+    assert_eq!(json, junit);
+}
+
+#[test]
+fn tests_of_mocha_are_the_same_in_ctrf_and_json() {
+    let (json, ctrf) = (identifiers("mocha-json/report.json"), of_counterpart("mocha.json"));
+    assert_eq!(json, ctrf);
+    assert_eq!(missing(&ctrf, &identifiers("mochawesome/report.json")), Vec::<String>::new());
+}
+
+#[test]
 fn tests_of_node_are_the_same_in_junit_and_tap() {
     let (junit, tap) = (sample("junit/node.xml"), sample("tap/node.tap"));
     assert_eq!(identities(&junit), identities(&tap));
@@ -58,6 +106,14 @@ fn tests_of_mocha_are_the_same_in_ctrf_and_tap() {
 #[test]
 fn tests_of_robot_are_the_same_in_junit_and_its_own_format() {
     assert_eq!(identities(&sample("robot/output.xml")), identities(&sample("junit/robot.xml")));
+}
+
+#[test]
+fn tests_of_robot_are_the_same_in_xml_and_json() {
+    assert_eq!(
+        identities(&sample("robot/hooks.xml")),
+        identities(&sample("robot-json/output.json"))
+    );
 }
 
 #[test]
@@ -79,4 +135,17 @@ fn tests_of_behave_are_the_same_in_junit_and_json() {
 fn tests_of_go_are_the_same_in_junit_and_json() {
     let (junit, json) = (identifiers("junit/gotestsum.xml"), identifiers("go-test/shop.json"));
     assert!(junit.is_subset(&json), "{junit:#?} {json:#?}");
+}
+
+#[test]
+fn tests_of_junit_are_the_same_in_its_xml_and_open_test_reporting() {
+    let names = ["adds()", "pays()", "takes(String)[1]", "takes(String)[2]", "prints()", "ships()"];
+    let case = |name: &&str| format!("<testcase name='{name}' classname='shop.CartTest'/>");
+    let cases: String = names.iter().map(case).collect();
+    let mut junit = Collected::default();
+    read(format!("<testsuite name='JUnit Jupiter'>{cases}</testsuite>").as_bytes(), &mut junit)
+        .unwrap();
+    let junit = junit.into_tests().iter().map(Test::identifier).collect();
+    let other = ["shop.ClosedTest", "shop.PayTest", "shop.SlowTest.hangs()"];
+    assert_eq!(missing(&identifiers("open-test-reporting/events.xml"), &junit), other);
 }

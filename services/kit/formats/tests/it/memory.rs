@@ -1,18 +1,24 @@
 //! The memory of readers does not depend on the size of a report. A generator writes reports of any
 //! size while they are read, and the allocator counts the bytes in use.
 
+mod documents;
 mod reports;
 
 use std::{
     alloc::System,
+    collections::BTreeMap,
     io::{self, BufRead, Read},
     time::Instant,
 };
 
-use assay_formats::{Test, read};
+use assay_formats::{Test, allure::Files, archive, read};
+use assay_proto::Fault;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
-use self::reports::{json, lines, more_xml, xml};
+use self::{
+    documents::{json, more_json},
+    reports::{blob, lines, more_xml, xml},
+};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -103,7 +109,7 @@ impl Read for Generator<'_> {
 
 /// Reads each report, and compares the bytes in use whenever the reader continues.
 fn check(size: usize) {
-    for report in [xml(), more_xml(), json(), lines()].concat() {
+    for report in [xml(), more_xml(), json(), more_json(), lines()].concat() {
         let (mut generator, mut tests) = (Generator::new(&report, size), 0);
         let sink = |_: Test| {
             tests += 1;
@@ -117,6 +123,35 @@ fn check(size: usize) {
         assert_eq!(tests, expected, "{name}");
         assert!(peak < LARGEST, "{name}: {peak} bytes of memory");
     }
+}
+
+/// A blob report of Playwright, whose events are generated.
+struct Blob<'r>(&'r Report);
+
+impl Files for Blob<'_> {
+    fn sizes(&mut self) -> BTreeMap<String, u64> {
+        BTreeMap::from([("report.jsonl".to_owned(), SIZE as u64)])
+    }
+
+    fn open(&mut self, _: &str) -> Result<Box<dyn Read + '_>, Fault> {
+        Ok(Box::new(Generator::new(self.0, SIZE)))
+    }
+}
+
+#[test]
+fn the_reader_of_blobs_needs_little_memory() {
+    let (report, region) = (blob(), Region::new(ALLOCATOR));
+    let (mut tests, mut peak) = (0, 0);
+    let sink = |_: Test| {
+        let change = region.change();
+        peak = peak.max(change.bytes_allocated.saturating_sub(change.bytes_deallocated));
+        tests += 1;
+        Ok(())
+    };
+    archive::read(&mut Blob(&report), sink).unwrap();
+    println!("{}: {tests} tests, {peak} bytes of memory", report.name);
+    assert!(tests > 100);
+    assert!(peak < LARGEST, "{peak} bytes of memory");
 }
 
 #[test]

@@ -8,11 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use assay_formats::{
-    Collected, FORMATS, Test,
-    allure::{self, Files},
-    read,
-};
+use assay_formats::{Collected, FORMATS, Test, allure::Files, archive, read};
 use assay_proto::{Fault, TestResult};
 
 /// A sample with its expected counts, in the order of the columns.
@@ -62,7 +58,7 @@ impl Files for Folder {
 pub(crate) fn tests(path: &Path) -> Vec<Test> {
     let mut tests = Collected::default();
     let read = if path.is_dir() {
-        allure::read(&mut Folder(path.to_owned()), &mut tests)
+        archive::read(&mut Folder(path.to_owned()), &mut tests)
     } else {
         read(BufReader::new(File::open(path).unwrap()), &mut tests)
     };

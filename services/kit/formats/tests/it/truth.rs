@@ -138,6 +138,59 @@ fn numbers_that_contradict_a_report_fail_it() {
 }
 
 #[test]
+fn exit_codes_and_numbers_that_contradict_a_report_fail_it() {
+    for (file, expected) in [
+        (
+            "<test-results total='2' failures='0'><test-suite type='TestFixture' name='c'><results>\
+             <test-case name='c.adds' result='Success'/></results></test-suite></test-results>",
+            ["Passed c.adds", "Aborted Test run"],
+        ),
+        (
+            r#"{"generator": "Robot", "rpa": false, "suite": {"name": "s", "tests": [{"name": "adds",
+               "status": "PASS"}]}, "statistics": {"total": {"pass": 1, "fail": 1}}}"#,
+            ["Passed s.adds", "Aborted Test run"],
+        ),
+        (
+            r#"{"numTotalTestSuites": 1, "numTotalTests": 1, "wasInterrupted": false, "success": false,
+               "testResults": [{"name": "a.js", "status": "passed", "assertionResults": [
+               {"fullName": "adds", "title": "adds", "status": "passed"}]}]}"#,
+            ["Passed adds.adds", "Error Test run"],
+        ),
+        (
+            r#"{"numTotalTestSuites": 1, "numTotalTests": 1, "numFailedTestSuites": 1, "success": false,
+               "testResults": [{"assertionResults": [{"title": "adds", "status": "passed"}],
+               "status": "failed", "name": "a.ts"}]}"#,
+            ["Passed a.ts.adds", "Error a.ts.a.ts"],
+        ),
+        (
+            r#"{"stats": {"suites": 1, "passes": 1, "failures": 1}, "tests": [], "passes": [
+               {"fullTitle": "adds"}]}"#,
+            ["Passed adds", "Aborted Test run"],
+        ),
+        (
+            r#"{"stats": {"suites": 1, "tests": 1, "failures": 0, "other": 1}, "results": [{"tests": [
+               {"fullTitle": "adds", "state": "passed"}]}]}"#,
+            ["Passed adds", "Error Test run"],
+        ),
+        (
+            r#"{"created": 1, "exitcode": 1, "summary": {"total": 1}, "tests": [
+               {"nodeid": "a.py::adds", "outcome": "passed"}]}"#,
+            ["Passed a.adds", "Error Test run"],
+        ),
+        (
+            "<events xmlns='https://schemas.opentest4j.org/reporting/events/0.2.0'>\
+             <started id='1' name='s'/><started id='2' name='adds' parentId='1'/>\
+             <finished id='2'><result status='SUCCESSFUL'/></finished></events>",
+            ["Passed s.adds", "Aborted Test run"],
+        ),
+    ] {
+        let mut tests = Collected::default();
+        read(file.as_bytes(), &mut tests).unwrap();
+        assert_eq!(outline(&tests.into_tests()), expected, "{file}");
+    }
+}
+
+#[test]
 fn skipped_tests_that_are_counted_and_not_listed_are_a_note() {
     let file = "<testsuites name='Mocha Tests' time='1' tests='3' failures='0' skipped='2'>\
         <testsuite name='shop' tests='3'><testcase name='adds' classname='c'/></testsuite></testsuites>";

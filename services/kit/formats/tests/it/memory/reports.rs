@@ -3,7 +3,7 @@
 use super::Report;
 
 /// Text of a stack trace or output. Most tests have a short one, and some a long one.
-fn text(number: usize) -> String {
+pub(super) fn text(number: usize) -> String {
     let lines = if number.is_multiple_of(100) { 20_000 } else { 10 };
     "    at com.acme.shop.Cart.pay(Cart.java:12)|".repeat(lines)
 }
@@ -53,6 +53,18 @@ pub(super) fn xml() -> Vec<Report> {
             end: "</test-suite></test-run>",
         },
         Report {
+            name: "NUnit 2",
+            start: "<test-results><test-suite type='TestFixture' name='shop'><results>",
+            test: |number| {
+                format!(
+                    "<test-case name='shop.{number}' result='Failure'><failure><message>m</message>\
+                     <stack-trace>{}</stack-trace></failure></test-case>",
+                    text(number)
+                )
+            },
+            end: "</results></test-suite></test-results>",
+        },
+        Report {
             name: "xUnit",
             start: "<assemblies><assembly name='a'><collection>",
             test: |number| {
@@ -85,6 +97,31 @@ pub(super) fn more_xml() -> Vec<Report> {
             end: "</Results></TestRun>",
         },
         Report {
+            name: "Open Test Reporting events",
+            start: "<events xmlns='https://schemas.opentest4j.org/reporting/events/0.2.0'>",
+            test: |number| {
+                format!(
+                    "<started id='{number}' name='{number}'/><finished id='{number}'><result \
+                     status='FAILED'><throwable>{}</throwable></result></finished>",
+                    text(number)
+                )
+            },
+            end: "</events>",
+        },
+        Report {
+            name: "Open Test Reporting hierarchy",
+            start: "<execution xmlns='https://schemas.opentest4j.org/reporting/hierarchy/0.2.0'>\
+                    <root name='r'><result status='SUCCESSFUL'/>",
+            test: |number| {
+                format!(
+                    "<child name='{number}'><result status='FAILED'><throwable>{}</throwable></result>\
+                     </child>",
+                    text(number)
+                )
+            },
+            end: "</root></execution>",
+        },
+        Report {
             name: "TestNG",
             start: "<testng-results><suite name='s'><test name='t'><class name='c'>",
             test: |number| {
@@ -95,55 +132,6 @@ pub(super) fn more_xml() -> Vec<Report> {
                 )
             },
             end: "</class></test></suite></testng-results>",
-        },
-    ]
-}
-
-/// Reports that are one JSON document.
-pub(super) fn json() -> Vec<Report> {
-    vec![
-        Report {
-            name: "CTRF",
-            start: "{\"reportFormat\": \"CTRF\", \"results\": {\"tool\": {\"name\": \"t\"}, \"tests\": [",
-            test: |number| {
-                let comma = if number == 1 { "" } else { "," };
-                format!(
-                    "{comma}{{\"name\": \"{number}\", \"status\": \"failed\", \"trace\": \"{}\",\
-                     \"stdout\": [\"{}\"]}}",
-                    text(number),
-                    text(number)
-                )
-            },
-            end: "]}}",
-        },
-        Report {
-            name: "Playwright",
-            start: "{\"config\": {\"rootDir\": \"/\"}, \"suites\": [{\"title\": \"a\", \"specs\": [",
-            test: |number| {
-                let comma = if number == 1 { "" } else { "," };
-                format!(
-                    "{comma}{{\"title\": \"{number}\", \"tests\": [{{\"results\": [{{\"status\": \
-                     \"failed\", \"error\": {{\"stack\": \"{}\"}}, \"attachments\": [{{\"name\": \"a\",\
-                     \"body\": \"{}\"}}]}}]}}]}}",
-                    text(number),
-                    "AAAA".repeat(if number.is_multiple_of(20) { 500_000 } else { 100 })
-                )
-            },
-            end: "]}]}",
-        },
-        Report {
-            name: "Cucumber JSON",
-            start: "[",
-            test: |number| {
-                let comma = if number == 1 { "" } else { "," };
-                format!(
-                    "{comma}{{\"elements\": [{{\"type\": \"scenario\", \"name\": \"s\", \"steps\": \
-                     [{{\"name\": \"a\", \"result\": {{\"status\": \"failed\", \"error_message\": \
-                     \"{}\"}}}}]}}], \"name\": \"{number}\"}}",
-                    text(number)
-                )
-            },
-            end: "]",
         },
     ]
 }
@@ -194,4 +182,26 @@ pub(super) fn lines() -> Vec<Report> {
             end: "",
         },
     ]
+}
+
+/// A blob report of Playwright.
+pub(super) fn blob() -> Report {
+    Report {
+        name: "Playwright blob",
+        start: "{\"method\": \"onBlobReportMetadata\", \"params\": {\"version\": 2}}\n",
+        test: |number| {
+            let result = format!("\"result\": {{\"id\": \"r{number}\"");
+            let step = format!(
+                "\"resultId\": \"r{number}\", \"step\": {{\"id\": \"s\", \"title\": \"s\"}}"
+            );
+            format!(
+                "{{\"method\": \"onTestBegin\", \"params\": {{\"testId\": \"t{number}\", {result}}}}}}}\n\
+                 {{\"method\": \"onStepBegin\", \"params\": {{{step}}}}}\n\
+                 {{\"method\": \"onTestEnd\", \"params\": {{\"test\": {{\"testId\": \"t{number}\"}}, \
+                 {result}, \"status\": \"failed\", \"errors\": [{{\"message\": \"{}\"}}]}}}}}}\n",
+                text(number)
+            )
+        },
+        end: "{\"method\": \"onEnd\", \"params\": {\"result\": {\"status\": \"failed\"}}}\n",
+    }
 }
