@@ -73,20 +73,20 @@ async function readJunitToCtrf(sample) {
 }
 
 function readTap(sample) {
-  const points = [];
   const events = Parser.parse(text(sample), { flat: true });
   const [, { ok }] = events.find(([event]) => event === "complete");
-  for (const [event, { ok, skip, todo }] of events) {
-    if (event === "assert") points.push(skip || todo ? "skipped" : ok ? "passed" : "failed");
-  }
-  const [passed, failed, skipped] = ["passed", "failed", "skipped"].map((result) => count(points, result));
+  // The line behind subtests is that of a suite.
+  const points = events.filter(([event, point]) => event === "assert" && !point.closingTestPoint);
+  const results = points.map(([, { ok, skip, todo }]) => (skip || todo ? "skipped" : ok ? "passed" : "failed"));
+  const [passed, failed, skipped] = ["passed", "failed", "skipped"].map((result) => count(results, result));
   return { total: points.length, passed, failed, skipped, red: !ok };
 }
 
 function readMessages(sample) {
   const query = new Query();
   for (const line of text(sample).split("\n").filter(Boolean)) query.update(JSON.parse(line));
-  const statuses = query.findAllTestCaseFinished().map((finished) => query.findMostSevereTestStepResultBy(finished).status);
+  const finished = query.findAllTestCaseFinished();
+  const statuses = finished.map((test) => query.findMostSevereTestStepResultBy(test).status);
   return {
     total: statuses.length,
     passed: count(statuses, "PASSED"),
