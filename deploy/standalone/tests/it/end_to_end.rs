@@ -52,7 +52,7 @@ async fn results_update_the_execution_its_test_cases_and_notifications() {
 
     let results = json!([result("LOGIN-1", "Passed", 2.5), result("LOGIN-2", "Failed", 1.5)]);
     let counted = api.post(&format!("{at}/results"), results.clone()).await.ok();
-    assert_eq!(counted, json!({"Accepted": 2, "Duplicates": 0}));
+    assert_eq!(counted, json!({"Accepted": 2, "Duplicates": 0, "Notes": []}));
     let counted = api.post(&format!("{at}/results"), results).await.ok();
     assert_eq!(counted, json!({"Accepted": 0, "Duplicates": 2}));
     api.post(&format!("{at}/complete"), json!({})).await.ok();

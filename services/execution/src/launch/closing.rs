@@ -185,7 +185,9 @@ impl Launches {
             let Some(newest) = requests.last() else { break };
             last = newest.sequence;
             let added = spawn_blocking(move || {
-                requests.into_iter().for_each(|request| add(&mut contents, request));
+                for request in requests {
+                    add(&mut contents, request);
+                }
                 contents
             });
             contents = added.await.map_err(Fault::internal)?;

@@ -90,7 +90,9 @@ fn main() {
             Ok((tests, notes)) => {
                 tests.iter().for_each(print);
                 println!("  {} tests: {:?}", tests.len(), counts(&tests));
-                notes.iter().for_each(|note| println!("  note: {note}"));
+                for note in notes {
+                    println!("  note: {note}");
+                }
             }
             Err(fault) => println!("  {fault}"),
         }

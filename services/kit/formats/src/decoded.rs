@@ -10,6 +10,7 @@ use std::{
 };
 
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use memchr::memchr;
 
 /// Size of the output that is produced at once, in bytes.
 const OUTPUT: usize = 16 << 10;
@@ -97,7 +98,7 @@ impl<R: BufRead> Decoded<R> {
             DecoderResult::InputEmpty => self.is_end = is_last,
             DecoderResult::OutputFull => {}
         }
-        if self.output[..self.filled].contains(&0) {
+        if memchr(0, &self.output[..self.filled]).is_some() {
             self.replace_nul();
         }
         Ok(())

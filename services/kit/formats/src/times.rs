@@ -106,7 +106,7 @@ impl Parts {
     /// Adds a word. Returns `None` if it is not a part of a time.
     fn add(&mut self, word: &str) -> Option<()> {
         let lower = word.to_ascii_lowercase();
-        let begins = |name: &&str| lower.starts_with(*name);
+        let begins = |name: &str| lower.starts_with(name);
         if let Some((date, rest)) = date(word) {
             self.date = Some(date);
             return if rest.is_empty() { Some(()) } else { self.clock(rest) };
@@ -120,9 +120,9 @@ impl Parts {
             (_, Ok(year @ 1000..)) => self.year = i32::try_from(year).ok(),
             (_, Ok(day)) if !word.starts_with('+') => self.day = Some(day),
             _ => {
-                if let Some(month) = MONTHS.iter().position(|month| begins(&month)) {
+                if let Some(month) = MONTHS.iter().position(|month| begins(month)) {
                     self.month = u32::try_from(month + 1).ok();
-                } else if !DAYS.iter().any(|day| begins(&day)) {
+                } else if !DAYS.iter().any(|day| begins(day)) {
                     return self.zone(word);
                 }
             }

@@ -240,8 +240,8 @@ impl Report<'_> {
         if end.success != Some(false) || self.sink.tally().failed > 0 {
             return Ok(());
         }
-        let texts = [end.exception.message.0, end.message.0, "The run failed.".to_owned()];
-        let message = texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+        let reasons = [end.exception.message.0, end.message.0, "The run failed.".to_owned()];
+        let message = reasons.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
         self.sink.fail_run(Nature::Error, &message)
     }
 }

@@ -169,7 +169,7 @@ impl Tree {
         for id in hooks {
             let item = self.item(id);
             if item.failure().is_some() && !(item.is_setup() && has_failed_test) {
-                found.push((id, [&path[..], &[item.name.clone()]].concat()));
+                found.push((id, [&path[..], std::slice::from_ref(&item.name)].concat()));
                 has_failed = true;
             }
         }

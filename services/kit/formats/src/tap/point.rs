@@ -76,7 +76,7 @@ impl Point {
         let problem = |nature| Problem { nature, message, ..Problem::default() };
         let problems = Nature::of(result).map(problem).into_iter().collect();
         let reason = self.directive.clone().unwrap_or_default();
-        Attempt { result, seconds, reason, problems, ..Attempt::default() }
+        Attempt { seconds, result, reason, problems, ..Attempt::default() }
     }
 }
 

@@ -10,6 +10,7 @@ use std::{
 };
 
 use assay_proto::Fault;
+use memchr::{memchr_iter, memrchr};
 
 use crate::names::Hash;
 
@@ -289,9 +290,11 @@ impl<R: BufRead> Pieces<R> {
 
 /// Returns the line and column after a text that begins at these.
 fn after(text: &[u8], line: u64, column: u64) -> (u64, u64) {
-    let lines = text.iter().filter(|byte| **byte == b'\n').count() as u64;
-    let last = text.rsplit(|byte| *byte == b'\n').next().unwrap_or_default().len() as u64;
-    (line + lines, if lines == 0 { column + last } else { last + 1 })
+    let lines = memchr_iter(b'\n', text).count() as u64;
+    match memrchr(b'\n', text) {
+        Some(end) => (line + lines, (text.len() - end) as u64),
+        None => (line, column + text.len() as u64),
+    }
 }
 
 impl<R: BufRead> BufRead for Pieces<R> {

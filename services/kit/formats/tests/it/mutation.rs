@@ -2,9 +2,9 @@
 //! and moved behind the next one. Tools write reports that lack parts, and none of them may become
 //! green by it.
 //!
-//! An ordinary run takes some places of each sample; `MUTATIONS=all` takes all of them, in minutes.
+//! An ordinary run takes some places of each sample, and a long one takes all of them.
 
-use std::{env, fs, ops::Range};
+use std::{fs, ops::Range};
 
 use assay_formats::{Collected, Test, read};
 use assay_proto::{Fault, TestResult};
@@ -200,9 +200,8 @@ fn mutants(file: &str, place: &Place) -> Vec<String> {
     mutants
 }
 
-#[test]
-fn mutants_of_red_samples_are_not_green() {
-    let is_all = env::var("MUTATIONS").is_ok_and(|all| all == "all");
+/// Reads the mutants of about this many places of each sample.
+fn check(most: usize) {
     let (mut total, mut green) = (0, Vec::new());
     for sample in samples().into_iter().filter(|sample| sample.path.is_file()) {
         let Ok(file) = fs::read_to_string(&sample.path) else { continue };
@@ -214,7 +213,7 @@ fn mutants_of_red_samples_are_not_green() {
             [b'[' | b'{', ..] if file.trim_end().lines().count() == 1 => members(&file),
             _ => lines(&file),
         };
-        let step = if is_all { 1 } else { (places.len() / PLACES).max(1) };
+        let step = (places.len() / most).max(1);
         for place in places.iter().step_by(step) {
             for mutant in mutants(&file, place) {
                 total += 1;
@@ -233,4 +232,15 @@ fn mutants_of_red_samples_are_not_green() {
     }
     println!("{total} mutants");
     assert!(green.is_empty(), "{} of {total} mutants are green: {green:#?}", green.len());
+}
+
+#[test]
+fn mutants_of_red_samples_are_not_green() {
+    check(PLACES);
+}
+
+#[test]
+#[ignore = "takes minutes: cargo nextest run -p assay-formats --profile long --run-ignored only"]
+fn all_mutants_of_red_samples_are_not_green() {
+    check(usize::MAX);
 }

@@ -222,8 +222,7 @@ fn an_issue_is_a_comment() {
 }
 
 fn item(launch: &mut Launch, id: u128, parent: Option<u128>, kind: &str, name: &str, status: &str) {
-    let start =
-        json!({ "name": name, "type": kind, "startTime": 1_795_169_644_000_u64 + id as u64 });
+    let start = json!({ "name": name, "type": kind, "startTime": 1_795_169_644_000_u128 + id });
     launch.start(id, parent, start.to_string().as_bytes());
     let finish = json!({ "status": status, "endTime": 1_795_169_645_000_u64 });
     launch.finish(id, finish.to_string().as_bytes());
