@@ -118,7 +118,7 @@ struct Entry {
     /// `passed`, `failed` or `pending`, in reports of Mochawesome; absent if it was not run.
     state: Text<16>,
     fail: Flag,
-    /// What the test added to the report of Mochawesome, as JSON.
+    /// Values that the test added to the report of Mochawesome, as JSON.
     context: Text<OUTPUT>,
 }
 

@@ -157,7 +157,7 @@ impl Report<'_> {
             test.label(tag.clone());
         }
         let result = match (result.as_str(), is_executed, is_success) {
-            // Up to version 2.4, there is no result.
+            // Up to version 2.4, reports do not have a result.
             ("Success", ..) | ("", true, Some(true)) => TestResult::Passed,
             ("Failure" | "Failed", ..) | ("", true, Some(false)) => TestResult::Failed,
             ("Cancelled", ..) => TestResult::Aborted,

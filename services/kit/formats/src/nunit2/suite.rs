@@ -26,7 +26,7 @@ pub(super) struct Suite {
     /// Its own failure, if it has one.
     problem: Option<Problem>,
     pub(super) claims: Claims,
-    /// What was passed on before it.
+    /// The tests that were passed on before it.
     pub(super) start: Tally,
 }
 

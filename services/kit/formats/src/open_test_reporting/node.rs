@@ -12,7 +12,7 @@ use crate::{
     texts::beginning,
 };
 
-/// What a node is, as JUnit states it.
+/// The kind of a node, as JUnit states it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A test if it has no children.

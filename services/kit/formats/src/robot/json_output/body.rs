@@ -15,7 +15,7 @@ use crate::{
 pub(super) struct Open<'a> {
     attempt: &'a mut Attempt,
     depth: usize,
-    /// Where it is in the test: `SETUP` or `TEARDOWN`.
+    /// Its place in the test: `SETUP` or `TEARDOWN`.
     role: &'static str,
     name: Text<STEP>,
     kind: Text<64>,
