@@ -26,10 +26,15 @@ use crate::{
     Format, Head, Nature, Problem, Receiver, Sink, Test,
     allure::{Files, is_result},
     decoded::{Decoded, Replaced, encoding_of},
+    fault::excessive,
+    held,
     json::{self, Lenient, Members, Object, Output, Text},
     limits::MOST_PROBLEMS,
     sink::Passed,
 };
+
+/// Maximum number of projects. Tests of further ones lack a name.
+const MOST_PROJECTS: usize = 10_000;
 
 /// Name of the file with the events.
 const EVENTS: &str = "report.jsonl";
@@ -74,13 +79,15 @@ pub(crate) fn read(files: &mut dyn Files, receiver: impl Receiver) -> Result<Vec
         let mut json =
             serde_json::Deserializer::from_reader(Lenient::new(&mut *file, Replaced::default()));
         // The second pass reports what is broken.
-        while json.end().is_err() && Object(&mut counts).deserialize(&mut json).is_ok() {}
+        while json.end().is_err() && Object(&mut counts).deserialize(&mut json).is_ok() {
+            counts.check()?;
+        }
     }
     let replaced = crate::sink::Output::replaced(&passed);
     let mut file = open(files, &replaced)?;
     json::read(PlaywrightBlob.name(), &mut *file, &mut passed, |json, output| {
         let (projects, tests, run, errors, end, is_red) = Default::default();
-        let counts = counts.0;
+        let counts = counts.of_tests;
         let mut report = Report { counts, projects, tests, run, errors, end, is_red, output };
         while json.end().is_err() {
             let mut event = Event { method: String::new(), report: &mut report };
@@ -103,7 +110,11 @@ fn open<'f>(files: &'f mut dyn Files, replaced: &Replaced) -> Result<Box<dyn Buf
 
 /// Numbers of results by the ids of their tests.
 #[derive(Default)]
-struct Counts(HashMap<String, usize>);
+struct Counts {
+    of_tests: HashMap<String, usize>,
+    /// Memory of the numbers, in bytes.
+    size: usize,
+}
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -117,6 +128,16 @@ struct Id {
     test_id: Text<256>,
 }
 
+impl Counts {
+    fn check(&self) -> Result<(), Fault> {
+        if self.size <= held::LARGEST {
+            return Ok(());
+        }
+        let problem = format!("its ids of tests are larger than {} MiB", held::LARGEST >> 20);
+        Err(excessive(PlaywrightBlob.name(), "split the run into shards", problem))
+    }
+}
+
 impl Members for Counts {
     fn member<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         if name != "params" {
@@ -124,7 +145,10 @@ impl Members for Counts {
         }
         // Only the end of a test has this member.
         if let Some(Counted { test: Some(test) }) = map.next_value()? {
-            *self.0.entry(test.test_id.0).or_default() += 1;
+            let size = test.test_id.0.len() + 60;
+            let count = self.of_tests.entry(test.test_id.0).or_default();
+            self.size += if *count == 0 { size } else { 0 };
+            *count += 1;
         }
         Ok(())
     }
@@ -177,6 +201,9 @@ impl Members for Event<'_, '_, '_> {
         match (name, self.method.as_str()) {
             ("method", _) => self.method = map.next_value::<Text<64>>()?.0,
             ("params", "onProject") => {
+                if report.projects.len() == MOST_PROJECTS {
+                    return map.next_value::<IgnoredAny>().map(drop);
+                }
                 report.projects.push(String::new());
                 let mut project = Project::new(&mut report.tests, &mut report.projects);
                 map.next_value_seed(Object(&mut project))?;
@@ -202,7 +229,7 @@ impl Members for Event<'_, '_, '_> {
             }
             _ => _ = map.next_value::<IgnoredAny>()?,
         }
-        Ok(())
+        report.run.check().map_err(|fault| report.output.stop(fault))
     }
 }
 

@@ -94,6 +94,14 @@ pub(super) struct ReportedAttachment {
     body: Option<Text<{ INLINE / 3 * 4 + 8 }>>,
 }
 
+impl ReportedAttachment {
+    /// Returns its approximate memory, in bytes.
+    pub(super) fn size(&self) -> usize {
+        let body = self.body.as_ref().map_or(0, |body| body.0.len());
+        self.name.0.len() + self.content_type.0.len() + self.path.0.len() + body + 100
+    }
+}
+
 impl Spec {
     /// Returns the test of each project. The titles are those of the suites.
     pub(super) fn into_tests(self, titles: &[String]) -> impl Iterator<Item = Test> {

@@ -17,7 +17,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 use self::{
     documents::{json, more_json},
-    reports::{blob, lines, more_xml, xml},
+    reports::{blob, endless_blobs, lines, more_xml, xml},
 };
 
 #[global_allocator]
@@ -126,15 +126,15 @@ fn check(size: usize) {
 }
 
 /// A blob report of Playwright, whose events are generated.
-struct Blob<'r>(&'r Report);
+struct Blob<'r>(&'r Report, usize);
 
 impl Files for Blob<'_> {
     fn sizes(&mut self) -> BTreeMap<String, u64> {
-        BTreeMap::from([("report.jsonl".to_owned(), SIZE as u64)])
+        BTreeMap::from([("report.jsonl".to_owned(), self.1 as u64)])
     }
 
     fn open(&mut self, _: &str) -> Result<Box<dyn Read + '_>, Fault> {
-        Ok(Box::new(Generator::new(self.0, SIZE)))
+        Ok(Box::new(Generator::new(self.0, self.1)))
     }
 }
 
@@ -148,10 +148,22 @@ fn the_reader_of_blobs_needs_little_memory() {
         tests += 1;
         Ok(())
     };
-    archive::read(&mut Blob(&report), sink).unwrap();
+    archive::read(&mut Blob(&report, SIZE), sink).unwrap();
     println!("{}: {tests} tests, {peak} bytes of memory", report.name);
     assert!(tests > 100);
     assert!(peak < LARGEST, "{peak} bytes of memory");
+}
+
+#[test]
+fn blobs_whose_results_do_not_end_are_refused() {
+    for report in endless_blobs() {
+        let fault = archive::read(&mut Blob(&report, 60 << 20), |_: Test| Ok(())).unwrap_err();
+        assert!(
+            fault.to_string().contains("split the run into shards"),
+            "{}: {fault}",
+            report.name
+        );
+    }
 }
 
 #[test]

@@ -2,14 +2,17 @@
 
 use std::collections::HashMap;
 
-use assay_proto::TestResult;
+use assay_proto::{Fault, TestResult};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::Deserialize;
 
 use super::super::outcome::{Annotation, Failure, Outcome, ReportedAttachment};
+use super::PlaywrightBlob;
 use crate::{
-    Attempt, Step,
+    Attempt, Format, Step,
     durations::duration,
+    fault::excessive,
+    held,
     json::{Flag, List, Number, Text},
     limits::{DEEPEST, MOST_ATTACHMENTS, MOST_LABELS, MOST_STEPS, OUTPUT, STEP},
     texts::keep_end,
@@ -22,7 +25,11 @@ const MOST: usize = 1000;
 
 /// The attempts that run.
 #[derive(Default)]
-pub(super) struct Run(HashMap<String, Running>);
+pub(super) struct Run {
+    attempts: HashMap<String, Running>,
+    /// Memory of the attempts, in bytes.
+    size: usize,
+}
 
 #[derive(Default)]
 struct Running {
@@ -33,6 +40,8 @@ struct Running {
     /// Indexes of steps by their ids.
     indexes: HashMap<String, usize>,
     attachments: Vec<ReportedAttachment>,
+    /// Memory of the attempt, in bytes.
+    size: usize,
 }
 
 #[derive(Default, Deserialize)]
@@ -99,14 +108,32 @@ struct EndedTest {
 
 impl Run {
     pub(super) fn begin(&mut self, Begin { test_id, result }: Begin) {
-        if self.0.len() < MOST {
+        if self.attempts.len() < MOST {
             let (test, start) = (test_id.0, result.start_time);
-            self.0.insert(result.id.0, Running { test, start, ..Running::default() });
+            self.attempts.insert(result.id.0, Running { test, start, ..Running::default() });
         }
     }
 
+    /// Checks the memory of the attempts.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        if self.size <= held::LARGEST {
+            return Ok(());
+        }
+        let problem = format!("more than {} MiB of results do not end", held::LARGEST >> 20);
+        Err(excessive(PlaywrightBlob.name(), "split the run into shards", problem))
+    }
+
+    /// Returns an attempt, to which this number of bytes is added.
+    fn growing(&mut self, id: &str, size: usize) -> Option<&mut Running> {
+        let running = self.attempts.get_mut(id)?;
+        running.size += size;
+        self.size += size;
+        Some(running)
+    }
+
     pub(super) fn begin_step(&mut self, StepEvent { result_id, step }: StepEvent) {
-        let Some(running) = self.0.get_mut(&result_id.0) else { return };
+        let size = step.id.0.len() + step.title.0.len() + 150;
+        let Some(running) = self.growing(&result_id.0, size) else { return };
         let parent = running.indexes.get(&step.parent_step_id.0);
         let depth = parent.map_or(0, |parent| (running.steps[*parent].depth + 1).min(DEEPEST));
         if running.steps.len() < MOST_STEPS {
@@ -118,26 +145,28 @@ impl Run {
     }
 
     pub(super) fn end_step(&mut self, StepEvent { result_id, step }: StepEvent) {
-        let Some(running) = self.0.get_mut(&result_id.0) else { return };
+        let error = step.error.map(|error| without_colours(&error.message.0));
+        let size = error.as_ref().map_or(0, String::len);
+        let Some(running) = self.growing(&result_id.0, size) else { return };
         let index = running.indexes.get(&step.id.0).copied();
         let Some(begun) = index.and_then(|index| running.steps.get_mut(index)) else { return };
         begun.seconds = duration(step.duration.0.map(|milliseconds| milliseconds / 1e3));
         begun.result = TestResult::Passed;
-        if let Some(error) = step.error {
-            begun.result = TestResult::Failed;
-            begun.message = without_colours(&error.message.0);
+        if let Some(message) = error {
+            (begun.result, begun.message) = (TestResult::Failed, message);
         }
     }
 
     pub(super) fn print(&mut self, Printed { result_id, data, is_base64 }: &Printed) {
-        let Some(running) = self.0.get_mut(&result_id.0) else { return };
+        let Some(running) = self.attempts.get_mut(&result_id.0) else { return };
         let decoded = is_base64.0.then(|| BASE64_STANDARD.decode(&data.0).ok()).flatten();
         let decoded = decoded.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         keep_end(&mut running.output, decoded.as_ref().unwrap_or(&data.0), OUTPUT);
     }
 
     pub(super) fn attach(&mut self, Attached { result_id, attachments }: Attached) {
-        let Some(running) = self.0.get_mut(&result_id.0) else { return };
+        let size = attachments.0.iter().map(ReportedAttachment::size).sum();
+        let Some(running) = self.growing(&result_id.0, size) else { return };
         running.attachments.extend(attachments.0);
         running.attachments.truncate(MOST_ATTACHMENTS);
     }
@@ -147,7 +176,8 @@ impl Run {
         &mut self,
         End { test, mut result }: End,
     ) -> (String, Attempt, Vec<Annotation>) {
-        let mut running = self.0.remove(&result.id.0).unwrap_or_default();
+        let mut running = self.attempts.remove(&result.id.0).unwrap_or_default();
+        self.size -= running.size;
         running.attachments.append(&mut result.attachments.0);
         running.attachments.truncate(MOST_ATTACHMENTS);
         for file in &mut running.attachments {
@@ -170,7 +200,7 @@ impl Run {
 
     /// Returns the attempts that did not end, with the ids of their tests.
     pub(super) fn finish(self) -> Vec<(String, Attempt)> {
-        let mut running: Vec<Running> = self.0.into_values().collect();
+        let mut running: Vec<Running> = self.attempts.into_values().collect();
         running.sort_unstable_by(|one, other| one.test.cmp(&other.test));
         let aborted = |running: Running| {
             let attempt = Attempt {

@@ -205,3 +205,28 @@ pub(super) fn blob() -> Report {
         end: "{\"method\": \"onEnd\", \"params\": {\"result\": {\"status\": \"failed\"}}}\n",
     }
 }
+
+/// Blob reports that need more and more memory: steps of results that do not end, and ids of tests.
+pub(super) fn endless_blobs() -> [Report; 2] {
+    let start = "{\"method\": \"onBlobReportMetadata\", \"params\": {\"version\": 2}}\n";
+    let steps = |number| {
+        let result = number / 500;
+        let title = "x".repeat(1000);
+        format!(
+            "{{\"method\": \"onTestBegin\", \"params\": {{\"testId\": \"t\", \
+             \"result\": {{\"id\": \"r{number}\"}}}}}}\n\
+             {{\"method\": \"onStepBegin\", \"params\": {{\"resultId\": \"r{result}\", \
+             \"step\": {{\"id\": \"s{number}\", \"title\": \"{title}\"}}}}}}\n"
+        )
+    };
+    let ids = |number| {
+        let id = format!("{number:0>240}");
+        format!(
+            "{{\"method\": \"onTestEnd\", \"params\": {{\"test\": {{\"testId\": \"{id}\"}}}}}}\n"
+        )
+    };
+    [
+        Report { name: "steps of blobs", start, test: steps, end: "" },
+        Report { name: "ids of blobs", start, test: ids, end: "" },
+    ]
+}
