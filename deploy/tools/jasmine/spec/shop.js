@@ -31,22 +31,4 @@ describe('A shop <&> "quoted"', () => {
     it("passes", () => expect(1).toBe(1));
     xdescribe("skipped suite", () => it("is skipped with it", () => {}));
   });
-  describe("broken beforeAll", () => {
-    beforeAll(() => {
-      throw new Error("before all");
-    });
-    it("is never run", () => {});
-  });
-  describe("broken afterEach", () => {
-    afterEach(() => {
-      throw new Error("after each");
-    });
-    it("passes but breaks later", () => expect(1).toBe(1));
-  });
-  describe("broken afterAll", () => {
-    afterAll(() => {
-      throw new Error("after all");
-    });
-    it("passes before it", () => expect(1).toBe(1));
-  });
 });

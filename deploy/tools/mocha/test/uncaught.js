@@ -3,7 +3,7 @@ describe("uncaught", () => {
   it("breaks after its end", () => {
     setTimeout(() => {
       throw new Error("uncaught");
-    });
+    }, 10);
   });
   it("runs meanwhile", (done) => setTimeout(done, 50));
 });

@@ -100,8 +100,12 @@ pub(crate) struct NewInstance {
 }
 
 impl NewInstance {
-    /// Whether the instance passed after attempts that did not. Tools only retry what did not pass.
+    /// Whether the instance passed after an attempt that did not. Tools also repeat tests that passed,
+    /// such as those in front of a failed one in a serial group of Playwright. Attempts that were not
+    /// reported have failed.
     pub(crate) fn is_flaky(&self) -> bool {
-        self.last.number > 1 && self.last.outcome.result == TestResult::Passed
+        let has_passed = |attempt: &Attempt| attempt.outcome.result == TestResult::Passed;
+        let passed = (1..).zip(self.earlier.iter().filter(|one| has_passed(one)));
+        has_passed(&self.last) && passed.last().map_or(1, |(count, _)| count + 1) < self.last.number
     }
 }

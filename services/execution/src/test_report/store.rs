@@ -156,7 +156,13 @@ pub(crate) async fn recount(
                 array_agg(distinct result) as results, min(start_date_time) as start_date_time,
                 max(finish_date_time) as finish_date_time,
                 sum(duration_in_sec) as total_duration_in_sec,
-                bool_or(attempt > 1 and result = 'Passed') as is_flaky
+                bool_or(attempt > 1 and result = 'Passed' and attempt - 1 > (
+                    select count(*) from attempt as earlier
+                    where earlier.customer_id = instance.customer_id
+                      and earlier.test_report_id = instance.test_report_id
+                      and earlier.instance_nr = instance.instance_nr
+                      and earlier.attempt < instance.attempt and earlier.result = 'Passed'
+                )) as is_flaky
          from instance
          where customer_id = $1 and test_report_id = any($2::text[]::uuid[])
            and result <> 'NotExecuted'

@@ -73,6 +73,30 @@ async fn reruns_between_which_other_tests_stand_are_attempts() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_test_that_passed_again_is_not_flaky() -> Result<()> {
+    let world = World::new().await?;
+    let test = |name: &str, first: &str| {
+        format!(
+            r#"{{"name": "{name}", "status": "passed", "duration": 1, "retries": 1,
+                "retryAttempts": [{{"attempt": 1, "status": "{first}"}}]}}"#
+        )
+    };
+    // Playwright repeats all tests of a serial group if one of them fails.
+    let (opens, pays) = (test("opens", "passed"), test("pays", "failed"));
+    let file = format!(
+        r#"{{"reportFormat": "CTRF", "specVersion": "0.0.0",
+            "results": {{"tool": {{"name": "playwright"}}, "tests": [{opens}, {pays}]}}}}"#
+    );
+
+    let execution = world.upload(&[file.as_bytes()]).await?;
+
+    let (opens, pays) = (report(&execution, "opens"), report(&execution, "pays"));
+    assert_eq!((opens.is_flaky, pays.is_flaky), (false, true));
+    assert_eq!(only_instance(&world, opens).await?.attempt, 2);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_file_of_failed_tests_that_ran_again_has_further_attempts() -> Result<()> {
     let suite = |time: &str, tests: &str| {
         format!("<testsuite name='s' timestamp='2026-11-20T{time}Z'>{tests}</testsuite>")
