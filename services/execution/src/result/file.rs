@@ -13,7 +13,7 @@ use super::{
     attachments::Attachments,
     chunks::Chunks,
     folder::Folder,
-    results::{Growing, MOST_TESTS, Results},
+    results::{MOST_TESTS, Receiving, Results},
     rules::Reported,
 };
 use crate::artifact::staged::NewFile;
@@ -117,7 +117,8 @@ fn read_file(
     }
     results.attachments.offer(attached);
     results.begin_file();
-    let notes = match assay_formats::read(file, &mut *results) {
+    let receiving = Receiving { results: &mut *results, memory: &mut *memory, is_archive: false };
+    let notes = match assay_formats::read(file, receiving) {
         Err(Fault::Malformed(reason)) if is_partial && results.tests_of_file() > 0 => {
             results.add(&incomplete(&reason))?;
             Vec::new()
@@ -145,7 +146,8 @@ fn read_folder(
 ) -> Result<(), Fault> {
     results.attachments.offer(folder);
     results.begin_file();
-    let notes = archive::read(folder, Growing(results, memory))?;
+    let receiving = Receiving { results: &mut *results, memory: &mut *memory, is_archive: true };
+    let notes = archive::read(folder, receiving)?;
     results.end_file(notes);
     results.attachments.read(folder, memory)
 }

@@ -1,6 +1,8 @@
 //! Converts the tests of reports to results as they are read.
 
-use assay_formats::{Amendment, Identities, OUTPUT, Problem, Receiver, Retry, Test};
+use assay_formats::{
+    Amendment, Identities, MOST_OUTPUTS, Nature, OUTPUT, Problem, Receiver, Retry, Test,
+};
 use assay_proto::{Fault, TestResult, worst};
 use assay_runtime::body::Memory;
 
@@ -19,9 +21,6 @@ pub(super) const MOST_TESTS: usize = 100_000;
 
 /// Maximum number of notes on an upload.
 const MOST_NOTES: usize = 20;
-
-/// Maximum number of failed tests that get the output of their suite.
-const MOST_OUTPUTS: usize = 10;
 
 /// The results of a test: where they are among all, the last one last.
 struct Piece {
@@ -86,7 +85,8 @@ impl<'v> Results<'v> {
                 let before = &self.read[self.pieces[before].last].attempt.outcome;
                 let outcome = &self.read[piece.first].attempt.outcome;
                 let times = before.finish_date_time.zip(outcome.start_date_time);
-                is_red(before.result) && times.is_some_and(|(end, start)| end <= start)
+                Nature::of(before.result).is_some()
+                    && times.is_some_and(|(end, start)| end <= start)
             })
         };
         let pieces = self.begin..self.pieces.len();
@@ -159,63 +159,65 @@ impl<'v> Results<'v> {
         Ok(())
     }
 
-    /// Changes the tests of the open file from this one on.
-    fn change(&mut self, first: usize, amendment: &Amendment) -> Result<(), Fault> {
-        let mut outputs = 0;
-        for piece in self.begin + first..self.pieces.len() {
-            let Attempt { outcome, detail, cause, .. } =
-                &mut self.read[self.pieces[piece].last].attempt;
+    /// Changes the tests of the open file from this one on. Returns about how much more memory they
+    /// take, in bytes.
+    fn change(&mut self, first: usize, amendment: &Amendment) -> Result<usize, Fault> {
+        let (mut size, mut outputs) = (0, 0);
+        for index in self.last_results(self.begin + first) {
+            let result = &mut self.read[index];
+            let before = result.size();
+            let Attempt { outcome, detail, cause, .. } = &mut result.attempt;
+            let is_concerned = match amendment {
+                Amendment::Failure(_) => outcome.result != TestResult::Canceled,
+                Amendment::Output(_) => Nature::of(outcome.result).is_some(),
+            };
+            if !is_concerned {
+                continue;
+            }
             let mut steps: Vec<StoredStep> = steps::read(&detail.steps)?;
-            let is_changed = match amendment {
-                Amendment::Failure(_) if outcome.result == TestResult::Canceled => false,
+            match amendment {
                 Amendment::Failure(problem) => {
                     outcome.result = worst(outcome.result, problem.nature.result());
                     steps.push(step_of(problem, steps.last()));
-                    true
                 }
                 Amendment::Output(_) if outputs == MOST_OUTPUTS => break,
-                Amendment::Output(output) if is_red(outcome.result) => {
-                    let added = add_output(steps.last_mut(), output);
-                    outputs += usize::from(added);
-                    added
-                }
-                Amendment::Output(_) => false,
-            };
-            if is_changed {
-                *cause = failure::cause(outcome.result, &steps).map(Box::new);
-                detail.steps = written(&steps, &mut self.writer)?;
+                Amendment::Output(output) if add_output(steps.last_mut(), output) => outputs += 1,
+                Amendment::Output(_) => continue,
             }
+            *cause = failure::cause(outcome.result, &steps).map(Box::new);
+            detail.steps = written(&steps, &mut self.writer)?;
+            size += result.size().saturating_sub(before);
         }
-        Ok(())
+        Ok(size)
+    }
+
+    /// Returns the indexes of the last results of the tests from this one on, each once.
+    fn last_results(&self, first: usize) -> Vec<usize> {
+        let mut last: Vec<usize> = self.pieces[first..].iter().map(|piece| piece.last).collect();
+        last.sort_unstable();
+        last.dedup();
+        last
     }
 }
 
-/// Receives the tests of a file. The results take about as much memory as the file did.
-impl Receiver for &mut Results<'_> {
+/// Receives the tests of a file or an archive.
+pub(super) struct Receiving<'r, 'v> {
+    pub(super) results: &'r mut Results<'v>,
+    pub(super) memory: &'r mut Memory,
+    /// Whether the results need memory of their own. Those of a file take about as much as it did.
+    pub(super) is_archive: bool,
+}
+
+impl Receiver for Receiving<'_, '_> {
     fn test(&mut self, test: Test) -> Result<(), Fault> {
-        self.add(&test).map(drop)
+        let size = self.results.add(&test)?;
+        if self.is_archive { self.memory.grow(size) } else { Ok(()) }
     }
 
+    /// Every test gets the amendment, so that a small file can need much memory.
     fn amend(&mut self, first: usize, amendment: &Amendment) -> Result<(), Fault> {
-        self.change(first, amendment)
+        self.memory.grow(self.results.change(first, amendment)?)
     }
-}
-
-/// Receives the tests of an archive, whose results need memory of their own.
-pub(super) struct Growing<'r, 'v>(pub(super) &'r mut Results<'v>, pub(super) &'r mut Memory);
-
-impl Receiver for Growing<'_, '_> {
-    fn test(&mut self, test: Test) -> Result<(), Fault> {
-        self.1.grow(self.0.add(&test)?)
-    }
-
-    fn amend(&mut self, first: usize, amendment: &Amendment) -> Result<(), Fault> {
-        self.0.change(first, amendment)
-    }
-}
-
-fn is_red(result: TestResult) -> bool {
-    matches!(result, TestResult::Failed | TestResult::Error | TestResult::Aborted)
 }
 
 /// Returns the parameters of an instance, with its number if there are others with the same ones.

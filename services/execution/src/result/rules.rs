@@ -57,7 +57,7 @@ impl Reported {
             Some(Case::Identifier(identifier)) => identifier.len(),
             Some(Case::Id(_)) | None => 0,
         };
-        let name = self.name.as_ref().map_or(0, String::len);
+        let name = [&self.name, &self.former].into_iter().flatten().map(String::len).sum::<usize>();
         let headline = self.attempt.cause.as_ref().map_or(0, |cause| cause.headline.len());
         size_of::<Self>() + identifier + name + headline + self.attempt.detail.steps.len()
     }

@@ -68,7 +68,7 @@ pub use self::{
     playwright::{Playwright, blob::PlaywrightBlob},
     pytest_json::PytestJson,
     robot::{Robot, RobotJson},
-    sink::{Amendment, Collected, Receiver, Sink},
+    sink::{Amendment, Collected, MOST_OUTPUTS, Receiver, Sink},
     tap::Tap,
     testng::TestNg,
     trx::Trx,

@@ -142,9 +142,7 @@ impl Nature {
             Self::Abortion => TestResult::Aborted,
         }
     }
-}
 
-impl Nature {
     /// Returns the nature of the problem of a test with this status, in the words of many tools.
     pub(crate) fn of_status(status: &str) -> Option<Self> {
         Some(match status.to_ascii_lowercase().as_str() {
@@ -156,7 +154,7 @@ impl Nature {
     }
 
     /// Returns the nature of a problem that causes this result.
-    pub(crate) fn of(result: TestResult) -> Option<Self> {
+    pub fn of(result: TestResult) -> Option<Self> {
         match result {
             TestResult::Failed => Some(Self::Failure),
             TestResult::Error => Some(Self::Error),

@@ -40,7 +40,7 @@ pub enum Amendment {
 }
 
 /// Maximum number of tests that get the output of their suite.
-const MOST_OUTPUTS: usize = 10;
+pub const MOST_OUTPUTS: usize = 10;
 
 impl Amendment {
     /// Changes the last attempts of tests, in their order.

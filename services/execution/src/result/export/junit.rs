@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use assay_formats::{ABORTED, OUTPUT, Property};
+use assay_formats::{ABORTED, Nature, OUTPUT, Property};
 use assay_proto::{TestResult, Timestamp};
 use chrono::SecondsFormat;
 
@@ -60,7 +60,7 @@ pub(super) fn test(xml: &mut String, instance: &Instance<'_>) {
     append(xml, format_args!(" time=\"{}\"", outcome.duration_in_sec));
     time(xml, outcome.start_date_time);
     xml.push('>');
-    if earlier.iter().any(|attempt| has_failed(attempt.result)) {
+    if earlier.iter().any(|attempt| Nature::of(attempt.result).is_some()) {
         attempts(xml, outcome, steps, earlier);
     } else {
         problems(xml, outcome.result, steps);
@@ -71,8 +71,8 @@ pub(super) fn test(xml: &mut String, instance: &Instance<'_>) {
 /// Writes the attempts that failed, of which there is an earlier one, as Surefire does: those of a
 /// test that did not fail at last are flaky, the others are reruns of the first one.
 fn attempts(xml: &mut String, outcome: &Outcome, steps: &[StoredStep], earlier: &[EarlierAttempt]) {
-    let mut failed = earlier.iter().filter(|attempt| has_failed(attempt.result));
-    if has_failed(outcome.result) {
+    let mut failed = earlier.iter().filter(|attempt| Nature::of(attempt.result).is_some());
+    if Nature::of(outcome.result).is_some() {
         if let Some(first) = failed.next() {
             problems(xml, first.result, &first.steps);
         }
@@ -90,10 +90,6 @@ fn attempts(xml: &mut String, outcome: &Outcome, steps: &[StoredStep], earlier: 
     }
 }
 
-fn has_failed(result: TestResult) -> bool {
-    matches!(result, TestResult::Failed | TestResult::Error | TestResult::Aborted)
-}
-
 /// Writes an attempt as one problem.
 fn rerun(xml: &mut String, kind: &str, result: TestResult, seconds: f64, steps: &[StoredStep]) {
     let nature = if result == TestResult::Failed { "Failure" } else { "Error" };
@@ -105,9 +101,10 @@ fn rerun(xml: &mut String, kind: &str, result: TestResult, seconds: f64, steps: 
 
 /// Writes the steps that did not pass, and the output of the test.
 fn problems(xml: &mut String, result: TestResult, steps: &[StoredStep]) {
-    let failing: Vec<&StoredStep> = steps.iter().filter(|step| has_failed(step.result())).collect();
+    let failing: Vec<&StoredStep> =
+        steps.iter().filter(|step| Nature::of(step.result()).is_some()).collect();
     let last = steps.last().map_or("", |step| &step.actual_result);
-    if has_failed(result) {
+    if Nature::of(result).is_some() {
         let has_error = failing.iter().any(|step| step.result() == TestResult::Error);
         for step in &failing {
             // The worst of the written results is that of the test.
