@@ -219,6 +219,40 @@ mod tests {
         zip.finish().unwrap().into_inner()
     }
 
+    /// A report with this many tests, all of which fail with the teardown of their suite.
+    fn torn_down(tests: u64) -> Vec<u8> {
+        let tests: String = (0..tests)
+            .map(|number| format!("<test name='{number}'><status status='PASS'/></test>"))
+            .collect();
+        // Random letters, which do not compress well.
+        let mut state = 1_u64;
+        let mut letter = |_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            char::from(b'!' + u8::try_from(state >> 58).unwrap_or_default()).to_ascii_lowercase()
+        };
+        let message: String =
+            (0..4000).map(&mut letter).filter(|c| *c != '<' && *c != '&').collect();
+        let status = format!("<status status='FAIL'>Suite teardown failed:\n{message}</status>");
+        format!("<robot><suite name='Shop'>{tests}{status}</suite></robot>").into_bytes()
+    }
+
+    #[tokio::test]
+    async fn failures_of_suites_count_against_the_memory_of_the_customer_for_each_test() {
+        let (intake, customer) = (Intake::new(8), CustomerId::new());
+        let report = torn_down(500);
+        assert!(report.len() < 40_000);
+        let piece = Piece { chunk: report.into(), file: None, last: true };
+        let options = Options { reporter: None, variant: "", is_partial: false };
+        let parse = move |body, memory: &mut Memory| read(body, options, memory);
+        let (report, memory) =
+            intake.read(customer, stream::iter([Ok(piece)]), parse).await.unwrap();
+        let outcome = |result: &Reported| result.attempt.outcome.result;
+        assert!(report.results.iter().map(outcome).all(|result| result == TestResult::Failed));
+        assert!(intake.reserve(customer, 5 << 20).now_or_never().is_none(), "1 of 6 MiB is held");
+        drop(memory);
+        assert!(intake.reserve(customer, 5 << 20).now_or_never().is_some());
+    }
+
     #[tokio::test]
     async fn decompressed_attachments_count_against_the_memory_of_the_customer() {
         let (intake, customer) = (Intake::new(8), CustomerId::new());

@@ -159,10 +159,14 @@ impl<'v> Results<'v> {
         Ok(())
     }
 
-    /// Changes the tests of the open file from this one on. Returns about how much more memory they
-    /// take, in bytes.
-    fn change(&mut self, first: usize, amendment: &Amendment) -> Result<usize, Fault> {
-        let (mut size, mut outputs) = (0, 0);
+    /// Changes the tests of the open file from this one on, and acquires memory for each.
+    fn change(
+        &mut self,
+        first: usize,
+        amendment: &Amendment,
+        memory: &mut Memory,
+    ) -> Result<(), Fault> {
+        let mut outputs = 0;
         for index in self.last_results(self.begin + first) {
             let result = &mut self.read[index];
             let before = result.size();
@@ -186,9 +190,9 @@ impl<'v> Results<'v> {
             }
             *cause = failure::cause(outcome.result, &steps).map(Box::new);
             detail.steps = written(&steps, &mut self.writer)?;
-            size += result.size().saturating_sub(before);
+            memory.grow(result.size().saturating_sub(before))?;
         }
-        Ok(size)
+        Ok(())
     }
 
     /// Returns the indexes of the last results of the tests from this one on, each once.
@@ -216,7 +220,7 @@ impl Receiver for Receiving<'_, '_> {
 
     /// Every test gets the amendment, so that a small file can need much memory.
     fn amend(&mut self, first: usize, amendment: &Amendment) -> Result<(), Fault> {
-        self.memory.grow(self.results.change(first, amendment)?)
+        self.results.change(first, amendment, self.memory)
     }
 }
 
