@@ -221,9 +221,8 @@ mod tests {
 
     /// A report with this many tests, all of which fail with the teardown of their suite.
     fn torn_down(tests: u64) -> Vec<u8> {
-        let tests: String = (0..tests)
-            .map(|number| format!("<test name='{number}'><status status='PASS'/></test>"))
-            .collect();
+        let test = |number| format!("<test name='{number}'><status status='PASS'/></test>");
+        let tests = (0..tests).map(test).collect::<Vec<_>>().concat();
         // Random letters, which do not compress well.
         let mut state = 1_u64;
         let mut letter = |_| {

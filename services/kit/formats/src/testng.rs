@@ -1,12 +1,13 @@
 //! The `testng-results.xml` of TestNG: suites, tests, classes and methods.
 
-use std::{collections::HashSet, io::BufRead};
+use std::{collections::HashSet, io::BufRead, mem::take};
 
 use assay_proto::{Fault, TestResult};
 
 use crate::{
     Attempt, Format, Head, Property, Retry, Sink, Test,
     durations::duration,
+    held,
     limits::{MESSAGE, MOST_LABELS, OUTPUT},
     names::{named, shortened},
     sink::{Claims, count},
@@ -14,6 +15,10 @@ use crate::{
     times::time,
     xml::{Attributes, Elements, Path, read_elements},
 };
+
+/// Maximum size of the methods of a class that are put in order, in bytes. Attempts that are farther
+/// from each other stay in the order of the file.
+const LARGEST: usize = 1 << 20;
 
 /// The format of TestNG.
 pub struct TestNg;
@@ -37,6 +42,8 @@ impl Format for TestNg {
             is_configuration: false,
             is_retried: false,
             is_skipped_by_error: false,
+            waiting: Vec::new(),
+            size: 0,
             retried: HashSet::new(),
             claims: Claims::default(),
             ignored: 0,
@@ -61,6 +68,11 @@ struct Report<'s> {
     /// Whether the open method was skipped because of an error. Before version 7, TestNG reports attempts
     /// in this way.
     is_skipped_by_error: bool,
+    /// Methods of the open class, and whether they were run again: TestNG writes the attempts of a class
+    /// in any order.
+    waiting: Vec<(bool, Test)>,
+    /// Memory of these, in bytes.
+    size: usize,
     /// Methods that were run again, with their parameters.
     retried: HashSet<(String, String)>,
     /// Numbers that the report states. Ignored tests are not listed.
@@ -107,6 +119,7 @@ impl Elements for Report<'_> {
         match path.name() {
             "suite" | "test" => _ = self.suites.pop(),
             "test-method" => return self.close_method(),
+            "class" => return self.release(),
             "testng-results" => {
                 let mut found = self.sink.tally();
                 found.tests = found.tests - self.configurations + self.ignored;
@@ -142,9 +155,8 @@ impl Elements for Report<'_> {
 }
 
 impl Report<'_> {
-    /// Passes a method on. After one that was retried, the next one is a further attempt.
     fn close_method(&mut self) -> Result<(), Fault> {
-        let Some(mut test) = self.test.take() else { return Ok(()) };
+        let Some(test) = self.test.take() else { return Ok(()) };
         if self.is_configuration {
             if test.result() != TestResult::Error {
                 return Ok(());
@@ -152,15 +164,29 @@ impl Report<'_> {
             self.configurations += 1;
             return self.sink.add(test);
         }
-        let key = (test.identifier(), test.variant());
-        if self.retried.remove(&key) {
-            test.retry = Retry::Always;
-        }
         self.failures += usize::from(test.result() == TestResult::Failed && !self.is_retried);
-        if self.is_retried || self.is_skipped_by_error {
-            self.retried.insert(key);
+        self.size += held::size(&test);
+        self.waiting.push((self.is_retried || self.is_skipped_by_error, test));
+        if self.size > LARGEST { self.release() } else { Ok(()) }
+    }
+
+    /// Passes on the methods that wait, those that were run again first: the next ones with the same
+    /// parameters are further attempts.
+    fn release(&mut self) -> Result<(), Fault> {
+        self.size = 0;
+        let (again, last): (Vec<_>, Vec<_>) =
+            take(&mut self.waiting).into_iter().partition(|(is_run_again, _)| *is_run_again);
+        for (is_run_again, mut test) in again.into_iter().chain(last) {
+            let key = (test.identifier(), test.variant());
+            if self.retried.remove(&key) {
+                test.retry = Retry::Always;
+            }
+            if is_run_again {
+                self.retried.insert(key);
+            }
+            self.sink.add(test)?;
         }
-        self.sink.add(test)
+        Ok(())
     }
 
     fn open_method(&mut self, attributes: &Attributes<'_>) {

@@ -209,6 +209,8 @@ fn reruns_are_attempts_of_one_instance() {
         ("junit/surefire-reruns.xml", "Failed > Passed shop.ShopTest.isFlaky"),
         ("testng/retries.xml", "Failed > Passed shop.CartTest.pays"),
         ("testng/retry-analyzer.xml", "Canceled > Passed shop.ShopTest.isFlaky"),
+        ("testng/parallel.xml", "Canceled > Passed shop.ShopTest.isFlaky"),
+        ("testng/parallel.xml", "Canceled > Canceled > Failed shop.ShopTest.staysBroken"),
         ("cucumber-json/behave-retries.json", "Failed > Passed shop.A shop <&> \"more\".Is flaky"),
         ("ctrf/flaky.json", "Failed > Passed shop > CartTest.pays"),
     ] {
