@@ -6,6 +6,7 @@ mod api_token;
 mod artifact;
 mod audit;
 mod automation;
+mod classification;
 mod customer;
 mod environment;
 mod execution;

@@ -3,6 +3,7 @@
 mod account;
 mod case;
 mod cases;
+mod classification;
 mod execution;
 mod insight;
 mod known_failure;

@@ -1,6 +1,7 @@
 //! The records of the interface, as far as pages show them.
 
 mod catalog;
+mod classification;
 mod execution;
 mod history;
 mod outcome;
@@ -9,7 +10,8 @@ mod shared;
 mod time;
 
 pub(crate) use self::{
-    catalog::*, execution::*, history::*, outcome::Outcome, report::*, shared::*, time::Time,
+    catalog::*, classification::*, execution::*, history::*, outcome::Outcome, report::*,
+    shared::*, time::Time,
 };
 
 #[cfg(test)]

@@ -5,9 +5,12 @@ mod export;
 mod import;
 
 use assay_auth::Caller;
-use assay_proto::catalog::{
-    DeleteTestCaseRequest, ListFilter, ListTestCasesRequest, TestCase, TestCaseEntry,
-    TestCaseInput, UpdateTestCaseRequest,
+use assay_proto::{
+    ClassificationFilter,
+    catalog::{
+        DeleteTestCaseRequest, ListFilter, ListTestCasesRequest, TestCase, TestCaseEntry,
+        TestCaseInput, UpdateTestCaseRequest,
+    },
 };
 use axum::extract::State;
 use http::StatusCode;
@@ -22,7 +25,9 @@ use crate::{
     list::{List, Listing},
     path::{Path, read_only},
     problem::Problem,
+    query::Query,
     response::{Created, Json, Resource},
+    routes::classification::Classification,
     services::{Services, TestCases},
     update::{Updatable, Update},
 };
@@ -53,7 +58,7 @@ impl Updatable for TestCaseInput {}
 /// Lists the test cases of a project that are not archived, newest first.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases", operation_id = "list_test_cases",
-    tag = "Test cases", params(Listing),
+    tag = "Test cases", params(Classification, Listing),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/BatchListTestCases"))),
     responses((status = OK, description = "The test cases", body = [TestCaseEntry])),
 )]
@@ -62,20 +67,23 @@ async fn list(
     State(calls): State<CaseCalls>,
     caller: Caller,
     Path(project_id): Path<String>,
+    Query(classification): Query<Classification>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    if let Some(page) = listing.usual_page()
+    let classification = classification.filter();
+    if classification.is_none()
+        && let Some(page) = listing.usual_page()
         && let Some(page) = calls.list(caller.clone(), project_id.clone(), page).await?
     {
         return Ok(listing.respond_with(page));
     }
-    list_of(cases, &caller, project_id, listing, ListFilter::Unspecified).await
+    list_of(cases, &caller, project_id, classification, listing, ListFilter::Unspecified).await
 }
 
 /// Lists the test cases of a project that are in the archive, newest first.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/archive",
-    operation_id = "list_test_cases_in_archive", tag = "Test cases", params(Listing),
+    operation_id = "list_test_cases_in_archive", tag = "Test cases", params(Classification, Listing),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/ListTestCases"))),
     responses((status = OK, description = "The test cases", body = [TestCaseEntry])),
 )]
@@ -83,9 +91,10 @@ async fn list_archived(
     State(cases): State<TestCases>,
     caller: Caller,
     Path(project_id): Path<String>,
+    Query(classification): Query<Classification>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(cases, &caller, project_id, listing, ListFilter::Archive).await
+    list_of(cases, &caller, project_id, classification.filter(), listing, ListFilter::Archive).await
 }
 
 /// Lists the test cases of a project that are favorites of the caller, newest first.
@@ -93,7 +102,7 @@ async fn list_archived(
 /// Archived items are excluded.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/favorites",
-    operation_id = "list_test_cases_in_favorites", tag = "Test cases", params(Listing),
+    operation_id = "list_test_cases_in_favorites", tag = "Test cases", params(Classification, Listing),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/ListTestCases"))),
     responses((status = OK, description = "The test cases", body = [TestCaseEntry])),
 )]
@@ -101,15 +110,17 @@ async fn list_favorites(
     State(cases): State<TestCases>,
     caller: Caller,
     Path(project_id): Path<String>,
+    Query(classification): Query<Classification>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(cases, &caller, project_id, listing, ListFilter::Favorites).await
+    list_of(cases, &caller, project_id, classification.filter(), listing, ListFilter::Favorites)
+        .await
 }
 
 /// Lists the twenty test cases of a project that the caller opened most recently, latest first.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/recent",
-    operation_id = "list_test_cases_recent", tag = "Test cases", params(Listing),
+    operation_id = "list_test_cases_recent", tag = "Test cases", params(Classification, Listing),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/ListTestCases"))),
     responses((status = OK, description = "The test cases", body = [TestCaseEntry])),
 )]
@@ -117,9 +128,10 @@ async fn list_recent(
     State(cases): State<TestCases>,
     caller: Caller,
     Path(project_id): Path<String>,
+    Query(classification): Query<Classification>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(cases, &caller, project_id, listing, ListFilter::Recent).await
+    list_of(cases, &caller, project_id, classification.filter(), listing, ListFilter::Recent).await
 }
 
 /// Lists the test cases of a project that no execution has finished, newest first.
@@ -127,7 +139,7 @@ async fn list_recent(
 /// Archived items are excluded.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/neverrun",
-    operation_id = "list_test_cases_never_run", tag = "Test cases", params(Listing),
+    operation_id = "list_test_cases_never_run", tag = "Test cases", params(Classification, Listing),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/ListTestCases"))),
     responses((status = OK, description = "The test cases", body = [TestCaseEntry])),
 )]
@@ -135,20 +147,23 @@ async fn list_never_run(
     State(cases): State<TestCases>,
     caller: Caller,
     Path(project_id): Path<String>,
+    Query(classification): Query<Classification>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(cases, &caller, project_id, listing, ListFilter::NeverRun).await
+    list_of(cases, &caller, project_id, classification.filter(), listing, ListFilter::NeverRun)
+        .await
 }
 
 async fn list_of(
     mut cases: TestCases,
     caller: &Caller,
     project_id: String,
+    classification: Option<ClassificationFilter>,
     listing: Listing,
     filter: ListFilter,
 ) -> Result<List, Problem> {
-    let request =
-        ListTestCasesRequest { project_id, page: Some(listing.page()), filter: filter.into() };
+    let (page, filter) = (Some(listing.page()), filter.into());
+    let request = ListTestCasesRequest { project_id, page, filter, classification };
     listing.respond(cases.list_test_cases(caller.call(request)).await?).await
 }
 

@@ -19,6 +19,12 @@ create table test_case (
     last_sw_name text,
     last_sw_identifier text,
     execution_statistics jsonb not null default '[]',
+    -- Where the test belongs, as the last report named it. Null if none did.
+    suites text[],
+    labels jsonb,
+    links jsonb,
+    -- The digest of these.
+    classification_digest bigint,
     constraint test_case_pkey primary key (customer_id, id),
     constraint test_case_project_id_fkey
         foreign key (customer_id, project_id) references project,

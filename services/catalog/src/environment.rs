@@ -170,7 +170,7 @@ impl EnvironmentService {
         slice: &Slice,
     ) -> Result<Rows<EnvironmentEntry>, Fault> {
         let records = Records::<Environment>::of(caller.customer, project);
-        let mut environments = records.list(&self.db, caller.user, filter, slice).await?;
+        let mut environments = records.list(&self.db, caller.user, filter, &[], slice).await?;
         let mut seen = Vec::new();
         for environment in &mut environments.items {
             let id = EnvironmentId::from_record(&environment.id)?;

@@ -6,6 +6,7 @@ use assay_proto::{
     CustomerId, Fault, Listed, ProjectId, UserId,
     catalog::{ListFilter, RecordKind},
 };
+use assay_records::Criterion;
 use assay_runtime::{
     Gather,
     list::{Rows, Slice},
@@ -184,19 +185,23 @@ impl<R: ProjectRecord> Records<R> {
         found.map(drop).ok_or_else(missing)
     }
 
-    /// Lists a slice of the records, newest first unless the filter has an order of its own. Fails if
+    /// Lists a slice of the records that meet all criteria, newest first unless the filter has an order of its own. Fails if
     /// the project does not exist, which is checked only if the list is empty.
     pub(crate) async fn list(
         &self,
         db: &PgPool,
         user: UserId,
         filter: ListFilter,
+        criteria: &[Criterion],
         slice: &Slice,
     ) -> Result<Rows<R::Entry>, Fault> {
         let (columns, table) = (R::COLUMNS_OF_ENTRY.join(", "), R::TABLE);
         let search = if slice.pattern.is_some() { R::SEARCH } else { "true" };
         let limit = slice.limit_or("$5");
-        let condition = filter::condition(filter, R::KIND);
+        let mut condition = filter::condition(filter, R::KIND);
+        for (criterion, number) in criteria.iter().zip(7..) {
+            condition = format!("{condition} and {}", criterion.with(&format!("${number}")));
+        }
         let order = filter::order(filter, R::KIND);
         let live = projects::is_live("$6");
         // PostgreSQL does not know the value of the subquery when it plans. So it does not expect a plan
@@ -215,6 +220,7 @@ impl<R: ProjectRecord> Records<R> {
             .bind(&slice.pattern)
             .bind(filter::limit(filter, slice))
             .bind(self.project);
+        let entries = criteria.iter().fold(entries, |entries, one| entries.bind(&one.value));
         // With a connection, each row passes through one stream less than with the pool.
         let mut connection = db.acquire().await?;
         let entries = filter::read(filter, entries.fetch(&mut *connection), slice).await?;

@@ -50,7 +50,8 @@ impl subject_service_server::SubjectService for SubjectService {
         list::answer(request.page, move |slice| {
             let db = db.clone();
             async move {
-                Records::<Subject>::of(customer, project).list(&db, user, filter, &slice).await
+                let records = Records::<Subject>::of(customer, project);
+                records.list(&db, user, filter, &[], &slice).await
             }
         })
         .await

@@ -2,11 +2,14 @@
 
 pub(crate) mod aliases;
 mod change;
+pub(crate) mod classification;
 mod creation;
 pub(crate) mod identifiers;
 mod pages;
 pub(crate) mod rules;
 pub(crate) mod store;
+
+use std::sync::Arc;
 
 use assay_auth::Caller;
 use assay_proto::{
@@ -19,6 +22,7 @@ use assay_proto::{
         TestCaseReplyBatch, test_case_service_server,
     },
 };
+use assay_records::criteria;
 use assay_runtime::{
     Gather, LARGEST_BATCH, Shares, begin,
     list::{self, Batches},
@@ -75,11 +79,13 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
         let filter = request.filter();
+        let criteria: Arc<[_]> = criteria(request.classification)?.into();
         let (db, customer, user) = (self.db.clone(), caller.customer, caller.user);
         list::answer(filter::page(filter, request.page), move |slice| {
-            let db = db.clone();
+            let (db, criteria) = (db.clone(), criteria.clone());
             async move {
-                Records::<TestCase>::of(customer, project).list(&db, user, filter, &slice).await
+                let cases = Records::<TestCase>::of(customer, project);
+                cases.list(&db, user, filter, &criteria, &slice).await
             }
         })
         .await

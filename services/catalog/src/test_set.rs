@@ -55,7 +55,8 @@ impl test_set_service_server::TestSetService for TestSetService {
         list::answer(filter::page(filter, request.page), move |slice| {
             let db = db.clone();
             async move {
-                Records::<TestSet>::of(customer, project).list(&db, user, filter, &slice).await
+                let records = Records::<TestSet>::of(customer, project);
+                records.list(&db, user, filter, &[], &slice).await
             }
         })
         .await

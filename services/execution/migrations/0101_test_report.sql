@@ -27,6 +27,10 @@ create table test_report (
     -- The ticket of the failures, of a known failure or of a review.
     ticket text not null default '',
     comment text,
+    -- Where the test belongs, as its results name it. Null if they do not.
+    suites text[],
+    labels jsonb,
+    links jsonb,
     start_date_time timestamptz,
     finish_date_time timestamptz,
     total_duration_in_sec double precision not null,

@@ -3,6 +3,7 @@
 pub(crate) mod adoption;
 pub(crate) mod attachments;
 mod chunks;
+mod classification;
 mod export;
 pub(crate) mod file;
 mod folder;

@@ -20,7 +20,7 @@ use crate::{
     progress::{
         execution::ExecutionState,
         instance::NewInstance,
-        merge::{AssignedResult, MOST_INSTANCES, Merged, merge},
+        merge::{AssignedResult, MOST_INSTANCES, Merged, classify, merge},
         report::{Ending, TestReportState},
     },
     schedule, test_report,
@@ -41,6 +41,7 @@ pub(crate) async fn add_results(
     let stored = attempts::stored(tx, customer, is_open, reports, &results).await?;
     let mut highest: Vec<i32> =
         reports.iter().map(|report| report.requested_instances_count).collect();
+    classify(reports, &results);
     let merged = merge(results, stored, &mut highest, continue_attempts);
     if merged.accepted == 0 {
         return Ok(0);

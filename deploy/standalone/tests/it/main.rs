@@ -8,6 +8,7 @@ mod budget;
 mod canary;
 mod catalog;
 mod ci;
+mod classification;
 mod conformance;
 mod console;
 mod customer;

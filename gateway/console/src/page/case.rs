@@ -11,6 +11,7 @@ use maud::{Markup, html};
 use uuid::Uuid;
 
 use super::{
+    classification,
     paged::Paged,
     part::{below_project, facts, subject},
 };
@@ -51,6 +52,7 @@ async fn page(
         div.head { h1 { bdi { (plain(&case.name)) } } }
         (identifier(&case.identifier, &case.name))
         @if let Some(description) = &case.description { p.lead { (plain(description)) } }
+        (classification::shown(&case.classification, &format!("/projects/{}/cases", case.project_id)))
         (sets_of(&case, &sets))
         @if runs.items.is_empty() { p.empty { "This test has not been executed yet." } }
         @else { (overview(&runs.items)) (history_of(&case, &runs, &query)) }

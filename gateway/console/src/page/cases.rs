@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
+    classification::Place,
     paged::{Paged, unless_empty},
     part::below_project,
     row::place,
@@ -38,6 +39,8 @@ pub(super) fn routes() -> Router<Console> {
 struct Filter {
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     q: Option<String>,
+    #[serde(flatten)]
+    place: Place,
 }
 
 async fn page(
@@ -51,16 +54,31 @@ async fn page(
         try_join!(api.get::<Project>(&project, &()), api.list::<TestCaseEntry>(&cases, &listed))?;
     let path = format!("/projects/{id}/cases");
     let body = html! {
-        div.head { h1 { "Test cases" } (search(&path, query.filter.q.as_deref())) }
-        @if cases.items.is_empty() {
-            p.empty { "No test case has this text in its name or identifier." }
-        }
+        div.head { h1 { "Test cases" } }
+        (filters(&path, &query.filter))
+        @if cases.items.is_empty() { p.empty { "No test case matches these filters." } }
         ul.rows.spaced { @for case in &cases.items { (case_row(case)) } }
         (query.pager(&path, cases.next.as_deref()))
     };
     let title = "Test cases".to_owned();
     let trail = below_project(&project);
     Ok(Page { user: &user, title, trail, refresh: None, body }.into_response())
+}
+
+fn filters(path: &str, filter: &Filter) -> Markup {
+    html! {
+        form.filters role="search" action=(path) {
+            label.field.wide {
+                span { "Test case" }
+                input type="search" name="q" value=(clean(filter.q.as_deref().unwrap_or_default()));
+            }
+            (filter.place.fields())
+            button { "Filter" }
+            @if filter.q.is_some() || !filter.place.is_anywhere() {
+                a.button.quiet href=(path) { "Clear" }
+            }
+        }
+    }
 }
 
 /// A search in the test cases of the path.

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{execution::Statistic, outcome::Outcome};
+use super::{classification::Classification, execution::Statistic, outcome::Outcome};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -34,6 +34,8 @@ pub(crate) struct TestCase {
     pub(crate) name: String,
     pub(crate) identifier: String,
     pub(crate) description: Option<String>,
+    #[serde(flatten)]
+    pub(crate) classification: Classification,
 }
 
 /// A test case as an entry of a list.

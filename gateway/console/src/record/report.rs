@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{outcome::Outcome, time::Time};
+use super::{classification::Classification, outcome::Outcome, time::Time};
 
 /// A test report as an entry of a list.
 #[derive(Deserialize)]
@@ -52,6 +52,8 @@ pub(crate) struct Report {
     pub(crate) is_flaky: bool,
     pub(crate) is_muted: bool,
     pub(crate) ticket: String,
+    #[serde(flatten)]
+    pub(crate) classification: Classification,
 }
 
 impl Report {

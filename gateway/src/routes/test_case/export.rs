@@ -30,6 +30,7 @@ use crate::{
     path::Path,
     problem::Problem,
     query::Query,
+    routes::classification::Classification,
     services::{Services, TestCases},
 };
 
@@ -121,7 +122,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ExportRequest {
 /// return), and an import removes it. With `exact=true`, exports and imports do not change cells.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/export",
-    operation_id = "list_test_cases_as_export", tag = "Test cases", params(ExportQuery),
+    operation_id = "list_test_cases_as_export", tag = "Test cases", params(ExportQuery, Classification),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/ListTestCases"))),
     responses((
         status = OK, description = "The test cases",
@@ -129,9 +130,10 @@ impl<S: Send + Sync> FromRequestParts<S> for ExportRequest {
             (Vec<TestCaseEntry> = "application/json"),
             (TestCaseEntry = "application/x-ndjson"),
             (String = "text/csv", example = "Id,Identifier,Name,Description,LastPlanStatus,\
-                LastReportStatus,LastResult,LastSwName,LastSwIdentifier\r\n\
+                LastReportStatus,LastResult,LastSwName,LastSwIdentifier,Suites,Labels,Links\r\n\
                 019cade2-11c0-7b21-8d4f-0a96c3e15f72,checkout.pay_by_card,Pay by card,,\
-                ReadyForExecution,InReview,Passed,Web shop,2.4.1\r\n"),
+                ReadyForExecution,InReview,Passed,Web shop,2.4.1,Shop > Checkout,\
+                \"tag:smoke, owner:ada\",issue:SHOP-7\r\n"),
         ),
         headers(("Content-Disposition" = String, description = "A name for the file")),
     )),
@@ -141,9 +143,12 @@ async fn export(
     caller: Caller,
     Path(project_id): Path<String>,
     ExportRequest { format, q, exact }: ExportRequest,
+    Query(classification): Query<Classification>,
 ) -> Result<Response, Problem> {
     let page = Some(Page { q, ..Page::default() });
-    let request = ListTestCasesRequest { project_id, page, filter: ListFilter::Unspecified.into() };
+    let classification = classification.filter();
+    let filter = ListFilter::Unspecified.into();
+    let request = ListTestCasesRequest { project_id, page, filter, classification };
     let body = cases.list_test_cases(caller.call(request)).await?;
     let body = render(format, exact, body).await?;
     let file = format!("attachment; filename=\"testcases.{}\"", name_of(format));
@@ -178,7 +183,7 @@ fn lines(cases: Vec<TestCaseEntry>) -> Result<Bytes, Failure> {
 }
 
 const HEADER: &[u8] = b"Id,Identifier,Name,Description,LastPlanStatus,LastReportStatus,LastResult,\
-    LastSwName,LastSwIdentifier\r\n";
+    LastSwName,LastSwIdentifier,Suites,Labels,Links\r\n";
 
 fn csv_records(cases: Vec<TestCaseEntry>, exact: bool) -> Result<Bytes, Failure> {
     let terminator = csv::Terminator::CRLF;
@@ -187,6 +192,11 @@ fn csv_records(cases: Vec<TestCaseEntry>, exact: bool) -> Result<Bytes, Failure>
         let plan_status = name::<PlanStatus>(case.last_plan_status);
         let report_status = name::<ReportStatus>(case.last_report_status);
         let result = name::<TestResult>(case.last_result);
+        let suites = case.suites.join(" > ");
+        let labels = case.labels.iter().map(|label| format!("{}:{}", label.name, label.value));
+        let labels = labels.collect::<Vec<_>>().join(", ");
+        let links = case.links.iter().map(|link| format!("{}:{}", link.kind, link.target));
+        let links = links.collect::<Vec<_>>().join(", ");
         let cells = [
             &case.id,
             &case.identifier,
@@ -197,6 +207,9 @@ fn csv_records(cases: Vec<TestCaseEntry>, exact: bool) -> Result<Bytes, Failure>
             &result,
             case.last_sw_name.as_deref().unwrap_or_default(),
             case.last_sw_identifier.as_deref().unwrap_or_default(),
+            &suites,
+            &labels,
+            &links,
         ];
         let cell = |cell| if exact { Cow::Borrowed(cell) } else { escape_formula(cell) };
         records.write_record(cells.map(|text: &str| cell(text).into_owned().into_bytes()))?;
@@ -231,7 +244,7 @@ mod tests {
         let case = TestCaseEntry { name: "=1+1".into(), ..TestCaseEntry::default() };
         let written =
             |exact| String::from_utf8(csv_records(vec![case.clone()], exact).unwrap().into());
-        assert_eq!(written(false).unwrap(), ",,'=1+1,,,,,,\r\n");
-        assert_eq!(written(true).unwrap(), ",,=1+1,,,,,,\r\n");
+        assert_eq!(written(false).unwrap(), ",,'=1+1,,,,,,,,,\r\n");
+        assert_eq!(written(true).unwrap(), ",,=1+1,,,,,,,,,\r\n");
     }
 }

@@ -20,6 +20,7 @@ use crate::{
     problem::Problem,
     query::{Query, unless_empty},
     response::{Json, Resource},
+    routes::classification::Classification,
     services::{Services, TestReports},
 };
 
@@ -57,7 +58,7 @@ struct Filter {
 /// `0` instead of the id of the project is the permanent URL.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/executions/{executionId}/reports",
-    operation_id = "list_test_reports", tag = "Test reports", params(Filter, Listing),
+    operation_id = "list_test_reports", tag = "Test reports", params(Filter, Classification, Listing),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.TestReportService/ListTestReports"))),
     responses((status = OK, description = "The test reports", body = [TestReportEntry])),
 )]
@@ -66,6 +67,7 @@ async fn list(
     caller: Caller,
     Path((project_id, execution_id)): Path<(String, String)>,
     Query(filter): Query<Filter>,
+    Query(classification): Query<Classification>,
     listing: Listing,
 ) -> Result<List, Problem> {
     let request = ListTestReportsRequest {
@@ -76,6 +78,7 @@ async fn list(
         change: filter.change.unwrap_or_default().into(),
         fingerprint: filter.fingerprint,
         page: Some(listing.page()),
+        classification: classification.filter(),
     };
     let batches = reports.list_test_reports(caller.call(request)).await?;
     listing.respond(batches).await

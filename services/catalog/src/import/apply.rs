@@ -38,6 +38,7 @@ impl Planned {
             identifier: self.case.identifier.as_deref().unwrap_or_default(),
             name: &self.case.name,
             description: &self.case.description,
+            classified: None,
         }
     }
 }

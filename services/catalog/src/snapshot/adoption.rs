@@ -9,13 +9,15 @@ use assay_proto::{
     catalog::ReportedTestCase,
 };
 use assay_records::Action;
-use sqlx::PgTransaction;
+use sqlx::{FromRow, PgTransaction};
 
 use super::{rules::ExecutableCase, store};
 use crate::{
     event::EventSource,
     test_case::{
-        aliases, identifiers,
+        aliases,
+        classification::{self, Classified},
+        identifiers,
         store::{NewTestCase, insert_all},
     },
     test_set,
@@ -35,7 +37,11 @@ pub(super) async fn adopt(
     reported: &[ReportedTestCase],
 ) -> Result<(Vec<ExecutableCase>, Aliases), Fault> {
     identifiers::lock_numbers(tx, customer, project).await?;
-    let mut known = lock(tx, customer, project, reported).await?;
+    let live = lock(tx, customer, project, reported).await?;
+    let classified: HashSet<(TestCaseId, i64)> =
+        live.iter().filter_map(|case| Some((case.id, case.classification_digest?))).collect();
+    let mut known: HashMap<_, _> =
+        live.into_iter().map(|case| (case.identifier, case.id)).collect();
     let mut aliases = resolve_aliases(tx, customer, project, reported, &mut known).await?;
     aliases.extend(continue_former(tx, customer, project, reported, &mut known).await?);
     let is_new = |case: &&ReportedTestCase| !known.contains_key(&case.identifier);
@@ -49,6 +55,15 @@ pub(super) async fn adopt(
     let id =
         |case: &ReportedTestCase| known.get(&case.identifier).copied().or_else(|| created.next());
     let cases: Vec<TestCaseId> = reported.iter().filter_map(id).collect();
+    let is_new: HashSet<TestCaseId> = new.iter().map(|case| case.id).collect();
+    let changed: Vec<_> = reported
+        .iter()
+        .zip(&cases)
+        .filter(|(_, id)| !is_new.contains(id))
+        .filter_map(|(case, id)| Some(Classified::new(*id, case.classification.as_ref()?)))
+        .filter(|one| !classified.contains(&(one.case, one.digest)))
+        .collect();
+    classification::update(tx, customer, &changed).await?;
 
     let known: Vec<TestCaseId> = known.into_values().collect();
     let chosen = store::choose(tx, customer, &known).await?;
@@ -126,12 +141,23 @@ async fn continue_former(
     let found = lock_identifiers(tx, customer, project, &formers).await?;
     let renamed: Aliases = found
         .into_iter()
-        .filter(|(_, id)| !taken.contains(id))
-        .filter_map(|(former, id)| Some((id, successors.get(former.as_str())?[0].to_owned())))
+        .filter(|former| !taken.contains(&former.id))
+        .filter_map(|former| {
+            let successor = successors.get(former.identifier.as_str())?[0];
+            Some((former.id, successor.to_owned()))
+        })
         .collect();
     aliases::add(tx, customer, project, &renamed).await?;
     known.extend(renamed.iter().map(|(id, identifier)| (identifier.clone(), *id)));
     Ok(renamed)
+}
+
+/// An active test case.
+#[derive(FromRow)]
+struct LiveCase {
+    identifier: String,
+    id: TestCaseId,
+    classification_digest: Option<i64>,
 }
 
 /// Locks the active test cases of reported ones.
@@ -140,7 +166,7 @@ async fn lock(
     customer: CustomerId,
     project: ProjectId,
     reported: &[ReportedTestCase],
-) -> Result<HashMap<String, TestCaseId>, Fault> {
+) -> Result<Vec<LiveCase>, Fault> {
     let identifiers: Vec<_> = reported.iter().map(|case| case.identifier.as_str()).collect();
     lock_identifiers(tx, customer, project, &identifiers).await
 }
@@ -152,24 +178,26 @@ async fn lock_identifiers(
     customer: CustomerId,
     project: ProjectId,
     identifiers: &[&str],
-) -> Result<HashMap<String, TestCaseId>, Fault> {
-    let live = sqlx::query_as::<_, (String, TestCaseId)>(
-        "select identifier, id from test_case
+) -> Result<Vec<LiveCase>, Fault> {
+    let live = sqlx::query_as(
+        "select identifier, id, classification_digest from test_case
          where customer_id = $1 and project_id = $2 and identifier = any($3) and live
          order by id
          for no key update",
     );
     let live = live.bind(customer).bind(project).bind(identifiers).persistent(false);
-    let live = live.fetch_all(&mut **tx).await?;
-    Ok(live.into_iter().collect())
+    Ok(live.fetch_all(&mut **tx).await?)
 }
 
 fn new_test_case(case: &ReportedTestCase) -> NewTestCase<'_> {
+    let id = TestCaseId::new();
+    let classification = case.classification.as_ref();
     NewTestCase {
-        id: TestCaseId::new(),
+        id,
         identifier: &case.identifier,
         name: &case.name,
         description: "",
+        classified: classification.map(|one| Classified::new(id, one)),
     }
 }
 

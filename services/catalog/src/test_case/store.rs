@@ -7,6 +7,7 @@ use assay_proto::{
 };
 use sqlx::PgTransaction;
 
+use super::classification::Classified;
 use crate::records::{Columns, ProjectRecord};
 
 /// The plans of a test case, as a column.
@@ -40,6 +41,7 @@ pub(crate) struct NewTestCase<'a> {
     pub(crate) identifier: &'a str,
     pub(crate) name: &'a str,
     pub(crate) description: &'a str,
+    pub(crate) classified: Option<Classified<'a>>,
 }
 
 /// Adds test cases, except those whose identifier an active test case has. Returns the ids of the
@@ -53,10 +55,13 @@ pub(crate) async fn insert_all(
 ) -> Result<Vec<TestCaseId>, Fault> {
     let inserted = sqlx::query_scalar(
         "insert into test_case
-             (customer_id, project_id, last_plan_status, id, identifier, name, description)
-         select $1, $2, $3, id, identifier, name, description
-         from unnest($4::uuid[], $5::text[], $6::text[], $7::text[])
-             as new (id, identifier, name, description)
+             (customer_id, project_id, last_plan_status, id, identifier, name, description,
+              suites, labels, links, classification_digest)
+         select $1, $2, $3, id, identifier, name, description,
+             string_to_array(suites, e'\\n'), labels, links, digest
+         from unnest($4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::jsonb[],
+                 $10::jsonb[], $11::bigint[])
+             as new (id, identifier, name, description, suites, labels, links, digest)
          on conflict (customer_id, project_id, identifier) where live do nothing
          returning id",
     );
@@ -67,6 +72,18 @@ pub(crate) async fn insert_all(
         .bind(cases.iter().map(|case| case.id).collect::<Vec<_>>())
         .bind(cases.iter().map(|case| case.identifier).collect::<Vec<_>>())
         .bind(cases.iter().map(|case| case.name).collect::<Vec<_>>())
-        .bind(cases.iter().map(|case| case.description).collect::<Vec<_>>());
+        .bind(cases.iter().map(|case| case.description).collect::<Vec<_>>())
+        .bind(classified(cases, Classified::suites))
+        .bind(classified(cases, Classified::labels))
+        .bind(classified(cases, Classified::links))
+        .bind(classified(cases, |one| one.digest));
     Ok(inserted.fetch_all(&mut **tx).await?)
+}
+
+/// Returns a column of the classifications of new test cases.
+fn classified<'a, T>(
+    cases: &[NewTestCase<'a>],
+    value: impl Fn(&Classified<'a>) -> T,
+) -> Vec<Option<T>> {
+    cases.iter().map(|case| case.classified.as_ref().map(&value)).collect()
 }

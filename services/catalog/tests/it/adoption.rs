@@ -2,19 +2,19 @@
 
 use std::time::Instant;
 
-use assay_proto::{PlanStatus, catalog::*};
+use assay_proto::{Classification, ClassificationFilter, Label, Link, PlanStatus, catalog::*};
 use futures::stream;
 
 use crate::{
     user::User,
-    world::{Answer, World, collect_snapshot, fault, invalid_fields, target},
+    world::{Answer, World, collect_snapshot, fault, invalid_fields, listed, target},
 };
 
 fn reported(identifiers: impl IntoIterator<Item = String>) -> Vec<ReportedTestCase> {
     let named = |identifier: String| ReportedTestCase {
         name: format!("Test {identifier}"),
         identifier,
-        former_identifier: None,
+        ..ReportedTestCase::default()
     };
     identifiers.into_iter().map(named).collect()
 }
@@ -187,6 +187,7 @@ async fn a_test_with_another_identifier_by_the_current_rule_keeps_its_case() {
         identifier: identifier.to_owned(),
         name: identifier.to_owned(),
         former_identifier: Some(former.to_owned()),
+        ..ReportedTestCase::default()
     };
     let cases =
         vec![case("Cart.adds", "adds"), case("Cart.pays", "pays"), case("Till.pays", "pays")];
@@ -234,4 +235,74 @@ async fn results_under_an_alias_belong_to_the_renamed_case() {
     replace(&old, &["sends"]).await.unwrap();
     assert_eq!(fault(replace(&other, &["sends"]).await), "already_exists");
     assert_eq!(replace(&old, &[]).await.unwrap().into_inner().aliases, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_test_case_belongs_where_its_last_report_puts_it() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let known = user.case(&project, "pays").await;
+    let set = user.set(&project, &[]).await;
+    let in_suite = |identifier: &str, suite: &str, tag: &str| ReportedTestCase {
+        identifier: identifier.to_owned(),
+        name: identifier.to_owned(),
+        classification: Some(Classification {
+            suites: vec!["Shop".to_owned(), suite.to_owned()],
+            labels: vec![Label { name: "tag".to_owned(), value: tag.to_owned() }],
+            links: vec![Link {
+                kind: "issue".to_owned(),
+                target: format!("https://tracker.example.com/browse/{tag}-7/"),
+            }],
+        }),
+        ..ReportedTestCase::default()
+    };
+    let suites = async || {
+        let case = user.get_case(&known.id).await;
+        (case.suites, case.labels.len(), case.data_version)
+    };
+
+    let cases = vec![in_suite("pays", "Cart", "smoke"), in_suite("ships", "Depot", "slow")];
+    adopt(&user, &set, cases.clone()).await.unwrap();
+    let (shown, labels, version) = suites().await;
+    assert_eq!((shown, labels), (vec!["Shop".to_owned(), "Cart".to_owned()], 1));
+    assert_eq!(version, known.data_version, "a report is not a change by a user");
+    // A tool that reports no suites does not remove them.
+    adopt(&user, &set, reported(["pays".to_owned()])).await.unwrap();
+    adopt(&user, &set, cases).await.unwrap();
+    assert_eq!(suites().await.0, ["Shop", "Cart"]);
+    adopt(&user, &set, vec![in_suite("pays", "Till", "smoke")]).await.unwrap();
+    assert_eq!(suites().await.0, ["Shop", "Till"]);
+
+    let found = async |filter: ClassificationFilter| {
+        let request = ListTestCasesRequest {
+            project_id: project.id.clone(),
+            classification: Some(filter),
+            ..ListTestCasesRequest::default()
+        };
+        let list = user.cases().list_test_cases(user.call(request)).await;
+        let (cases, _) = listed(list).await.unwrap();
+        let mut found: Vec<_> = cases.into_iter().map(|case| case.identifier).collect();
+        found.sort();
+        found
+    };
+    let tag = |tag: &str| ClassificationFilter { tag: Some(tag.to_owned()), ..Default::default() };
+    let link =
+        |link: &str| ClassificationFilter { link: Some(link.to_owned()), ..Default::default() };
+    let suite =
+        |suite: &str| ClassificationFilter { suite: Some(suite.to_owned()), ..Default::default() };
+    for (filter, expected) in [
+        (tag("smoke"), &["pays"][..]),
+        (tag("tag:slow"), &["ships"]),
+        (tag("smok"), &[]),
+        (link("slow-7"), &["ships"]),
+        (link("https://tracker.example.com/browse/smoke-7/"), &["pays"]),
+        (suite("Shop"), &["pays", "ships"]),
+        (suite("Cart"), &[]),
+        (ClassificationFilter { tag: Some("slow".to_owned()), ..suite("Depot") }, &["ships"]),
+        (ClassificationFilter { tag: Some("slow".to_owned()), ..suite("Till") }, &[]),
+        (suite(" "), &["pays", "ships"]),
+    ] {
+        assert_eq!(found(filter.clone()).await, expected, "{filter:?}");
+    }
 }

@@ -35,8 +35,12 @@ async fn archived_cases_are_listed_only_in_the_archive() {
     }
     let list = async |archived, page| {
         let project_id = project.id.clone();
-        let request =
-            user.call(ListTestCasesRequest { project_id, page, filter: filter(archived) });
+        let request = user.call(ListTestCasesRequest {
+            project_id,
+            page,
+            filter: filter(archived),
+            ..Default::default()
+        });
         let (cases, next) = listed(user.cases().list_test_cases(request).await).await.unwrap();
         (cases.into_iter().map(|case| case.identifier).collect::<Vec<_>>(), next)
     };

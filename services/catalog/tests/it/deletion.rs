@@ -39,7 +39,8 @@ async fn delete_environment(user: &User, project: &Project, id: &str) -> Answer<
 
 async fn cases(user: &User, project: &Project, filter: ListFilter) -> Vec<TestCaseEntry> {
     let project_id = project.id.clone();
-    let request = user.call(ListTestCasesRequest { project_id, page: None, filter: filter.into() });
+    let request =
+        user.call(ListTestCasesRequest { project_id, filter: filter.into(), ..Default::default() });
     listed(user.cases().list_test_cases(request).await).await.unwrap().0
 }
 

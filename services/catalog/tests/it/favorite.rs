@@ -32,7 +32,12 @@ impl User {
         let (project_id, on) = (project_id.to_owned(), on.into());
         match kind {
             RecordKind::TestCase => {
-                let request = self.call(ListTestCasesRequest { project_id, page, filter: on });
+                let request = self.call(ListTestCasesRequest {
+                    project_id,
+                    page,
+                    filter: on,
+                    ..Default::default()
+                });
                 let (cases, next) = listed(self.cases().list_test_cases(request).await).await?;
                 Ok((cases.into_iter().map(|case| case.id).collect(), next))
             }

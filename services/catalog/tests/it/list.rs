@@ -13,8 +13,11 @@ pub(crate) async fn cases(
     project_id: &str,
     page: Option<Page>,
 ) -> Answer<(Vec<TestCaseEntry>, Option<String>)> {
-    let request =
-        user.call(ListTestCasesRequest { project_id: project_id.to_owned(), page, filter: 0 });
+    let request = user.call(ListTestCasesRequest {
+        project_id: project_id.to_owned(),
+        page,
+        ..Default::default()
+    });
     listed(user.cases().list_test_cases(request).await).await
 }
 

@@ -1,10 +1,13 @@
 //! Results of the same instance: the last attempt decides, the others are kept.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
-use assay_proto::InstanceId;
+use assay_proto::{Classification, InstanceId};
 
-use super::instance::{Attempt, NewInstance, Slot};
+use super::{
+    instance::{Attempt, NewInstance, Slot},
+    report::TestReportState,
+};
 
 /// The number of an attempt that is only announced.
 pub(crate) const ANNOUNCED: i32 = 0;
@@ -18,6 +21,7 @@ pub(crate) struct AssignedResult {
     /// The index of the report among the reports that are changed.
     pub(crate) report: usize,
     pub(crate) slot: Slot,
+    pub(crate) classification: Option<Arc<Classification>>,
     pub(crate) attempt: Attempt,
 }
 
@@ -50,6 +54,16 @@ pub(crate) struct Merged {
     pub(crate) late: Vec<NewInstance>,
     /// The number of results that were not known.
     pub(crate) accepted: usize,
+}
+
+/// Gives reports the classifications of their results: those of the first one that has any.
+pub(crate) fn classify(reports: &mut [TestReportState], results: &[AssignedResult]) {
+    for result in results {
+        let classification = &mut reports[result.report].classification;
+        if classification.is_none() {
+            classification.clone_from(&result.classification);
+        }
+    }
 }
 
 /// Merges results into the stored instances that they are for. `highest` has the highest number of
@@ -121,7 +135,7 @@ impl Instances {
 
     /// Adds a result. Returns whether its attempt is new.
     fn add(&mut self, result: AssignedResult, highest: &mut [i32], continues: bool) -> bool {
-        let AssignedResult { report, slot, mut attempt } = result;
+        let AssignedResult { report, slot, mut attempt, .. } = result;
         let (known, number, (reporter, variant)) = match slot {
             Slot::Number(number) => {
                 let known = self.by_number.get(&(report, number)).copied();
@@ -197,7 +211,7 @@ mod tests {
     fn result(slot: Slot, number: i32, result: TestResult) -> AssignedResult {
         let outcome = Outcome { result, ..Outcome::default() };
         let attempt = Attempt { number, outcome, ..Attempt::default() };
-        AssignedResult { report: 0, slot, attempt }
+        AssignedResult { report: 0, slot, classification: None, attempt }
     }
 
     fn named(variant: &str) -> Slot {

@@ -1,9 +1,14 @@
 //! The state of a test report.
 
+use std::sync::Arc;
+
 use assay_proto::{
-    EnumColumns, Fault, ReportStatus, ResultChange, TestReportId, TestResult, Timestamp,
-    catalog::SnapshotTestCase, events::ReportState, worst,
+    Classification, EnumColumns, Fault, Label, Link, ReportStatus, ResultChange, TestReportId,
+    TestResult, Timestamp, catalog::SnapshotTestCase, events::ReportState, worst,
 };
+
+use prost::Message;
+use sqlx::types::Json;
 
 use crate::progress::{
     instance::NewInstance,
@@ -69,6 +74,9 @@ pub(crate) struct TestReportState {
     pub(crate) ticket: String,
     /// The reason why the engine failed, if it did.
     pub(crate) engine_failure: Option<String>,
+    /// Suites, labels and links of the test, if new results name any.
+    #[sqlx(skip)]
+    pub(crate) classification: Option<Arc<Classification>>,
     /// Whether the stored row differs.
     #[sqlx(skip)]
     pub(crate) changed: bool,
@@ -100,6 +108,24 @@ impl TestReportState {
     pub(crate) fn with_id(mut self, id: TestReportId) -> Self {
         self.published.id = id.to_string();
         self
+    }
+
+    /// Returns the suites of a new classification, of which none contains a line break, on lines.
+    pub(crate) fn suites(&self) -> Option<String> {
+        self.classification.as_ref().map(|one| one.suites.join("\n"))
+    }
+
+    pub(crate) fn labels(&self) -> Option<Json<&[Label]>> {
+        self.classification.as_ref().map(|one| Json(one.labels.as_slice()))
+    }
+
+    pub(crate) fn links(&self) -> Option<Json<&[Link]>> {
+        self.classification.as_ref().map(|one| Json(one.links.as_slice()))
+    }
+
+    /// Returns the size of a new classification, in bytes.
+    pub(crate) fn size_of_classification(&self) -> usize {
+        self.classification.as_ref().map_or(0, |one| one.encoded_len())
     }
 
     pub(crate) fn result(&self) -> TestResult {

@@ -25,7 +25,8 @@ pub(crate) fn named(results: &[Reported]) -> Vec<ReportedTestCase> {
         Some(Case::Identifier(identifier)) if seen.insert(identifier.clone()) => {
             let name = result.name.as_ref().unwrap_or(identifier).clone();
             let (identifier, former_identifier) = (identifier.clone(), result.former.clone());
-            Some(ReportedTestCase { identifier, name, former_identifier })
+            let classification = result.classification.as_deref().cloned();
+            Some(ReportedTestCase { identifier, name, former_identifier, classification })
         }
         _ => None,
     };

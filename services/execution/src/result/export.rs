@@ -108,6 +108,9 @@ fn instance<'i>(report: &'i TestReport, outcome: Outcome, steps: &'i [StoredStep
     Instance {
         identifier: &report.test_case_identifier,
         title: &report.test_case_name,
+        suites: &report.suites,
+        labels: &report.labels,
+        links: &report.links,
         variant: "",
         outcome,
         steps,

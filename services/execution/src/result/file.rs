@@ -70,7 +70,7 @@ pub(crate) fn read(body: Body, options: Options<'_>, memory: &mut Memory) -> Res
                 .map_err(|fault| in_file(fault, place.as_deref()))?;
         }
     }
-    let Results { read: results, attachments, notes, .. } = results;
+    let (results, notes, attachments) = results.end();
     if results.is_empty() {
         let reason = "the report has no tests".to_owned();
         return Err(Fault::Refused { code: "no_tests", reason });
@@ -159,7 +159,7 @@ pub(crate) fn of_tests(tests: impl Iterator<Item = Test>) -> Result<Report, Faul
     for test in tests.take(MOST_TESTS) {
         results.add(&test)?;
     }
-    let Results { read: results, attachments, notes, .. } = results;
+    let (results, notes, attachments) = results.end();
     Ok(Report { results, digest: Vec::new(), attachments: attachments.into_files(), notes })
 }
 

@@ -83,7 +83,7 @@ fn assign(
             continue;
         };
         let most = if is_open { MOST_INSTANCES } else { reports[report].requested_instances_count };
-        let Reported { slot, attempt, .. } = result;
+        let Reported { slot, classification, attempt, .. } = result;
         check.within(index, |check| {
             if attempt.number == ANNOUNCED && !is_open {
                 check.refuse("Result", "must be that of an executed test");
@@ -92,7 +92,7 @@ fn assign(
             if matches!(slot, Slot::Number(number) if number > most) {
                 check.refuse("InstanceNr", format!("must be 1 to {most}"));
             }
-            assigned.push(AssignedResult { report, slot, attempt });
+            assigned.push(AssignedResult { report, slot, classification, attempt });
         });
     }
     check.done()?;

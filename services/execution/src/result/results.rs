@@ -8,6 +8,7 @@ use assay_runtime::body::Memory;
 
 use super::{
     attachments::Attachments,
+    classification::Classifications,
     rules::{Case, Reported, shifted},
 };
 use crate::{
@@ -37,6 +38,7 @@ pub(super) struct Results<'v> {
     pub(super) read: Vec<Reported>,
     pub(super) notes: Vec<String>,
     identities: Identities,
+    classifications: Classifications,
     /// The tests so far. `begin` is the first one of the open file.
     pieces: Vec<Piece>,
     begin: usize,
@@ -56,6 +58,7 @@ impl<'v> Results<'v> {
             read: Vec::new(),
             notes: Vec::new(),
             identities: Identities::default(),
+            classifications: Classifications::default(),
             pieces: Vec::new(),
             begin: 0,
             writer: Writer::new()?,
@@ -95,6 +98,13 @@ impl<'v> Results<'v> {
         }
     }
 
+    /// Returns the results, the notes and the attachments.
+    pub(super) fn end(self) -> (Vec<Reported>, Vec<String>, Attachments) {
+        let mut notes = self.notes;
+        notes.extend(self.classifications.note());
+        (self.read, notes, self.attachments)
+    }
+
     /// Makes the results of a test further attempts of the test that it repeats.
     fn join(&mut self, piece: usize) {
         let Piece { first, last, repeats } = self.pieces[piece];
@@ -120,7 +130,8 @@ impl<'v> Results<'v> {
         if let Some(first) = place.attempt_of.filter(|_| test.retry == Retry::Always) {
             self.fail_unreported(self.pieces[first].last, test)?;
         }
-        let (mut size, first) = (0, self.read.len());
+        let (classification, mut size) = self.classifications.of(test);
+        let first = self.read.len();
         let before = i32::try_from(place.attempts).map_err(Fault::internal)?;
         for (attempt, number) in test.attempts.iter().zip(before + 1..) {
             let files = self.attachments.names(&attempt.attachments);
@@ -129,6 +140,7 @@ impl<'v> Results<'v> {
                 former: test.former_identifier(),
                 name: Some(test.title()),
                 slot: slot.clone(),
+                classification: classification.clone(),
                 attempt: attempt_of(test, attempt, number, files, &mut self.writer)?,
             };
             size += result.size();

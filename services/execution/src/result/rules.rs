@@ -1,9 +1,9 @@
 //! Rules for reported results.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use assay_proto::{
-    Fault, TestCaseId, TestResult, Timestamp,
+    Classification, Fault, TestCaseId, TestResult, Timestamp,
     execution::{InstanceResultInput, StepResultInput},
 };
 use assay_records::Check;
@@ -16,7 +16,7 @@ use crate::{
         instance::{Attempt, Detail, Links, Outcome, Slot},
         merge::ANNOUNCED,
     },
-    result::link,
+    result::{classification, link},
 };
 
 /// Maximum number of violations in an answer.
@@ -47,6 +47,8 @@ pub(crate) struct Reported {
     /// The name of the test case, if an open execution does not know it yet.
     pub(crate) name: Option<String>,
     pub(crate) slot: Slot,
+    /// Suites, labels and links of the test, if its results name any.
+    pub(crate) classification: Option<Arc<Classification>>,
     pub(crate) attempt: Attempt,
 }
 
@@ -80,6 +82,9 @@ pub(crate) fn check_result(
         check.text("Name", name);
     }
     let name = input.name;
+    let (suites, labels) = (input.suites, input.labels);
+    let classification =
+        classification::checked(Classification { suites, labels, links: input.links }, check);
     let case = of_case.then(|| case(input.test_case_id, input.identifier, check)).flatten();
     let mut numbers = HashSet::with_capacity(input.steps.len());
     for (index, step) in input.steps.iter().enumerate() {
@@ -119,6 +124,7 @@ pub(crate) fn check_result(
         former: None,
         name,
         slot,
+        classification,
         attempt: Attempt { number, outcome, detail, cause: failed_by.map(Box::new) },
     })
 }

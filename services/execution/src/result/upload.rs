@@ -14,7 +14,11 @@ use crate::{
     failure,
     instance::{self, attempts},
     known_failure,
-    progress::{execution::ExecutionState, merge::merge, report::TestReportState},
+    progress::{
+        execution::ExecutionState,
+        merge::{classify, merge},
+        report::TestReportState,
+    },
     settle::{count_instances, events::announce, expect_instances},
     test_report,
 };
@@ -40,6 +44,7 @@ pub(crate) async fn store(
     let mut reports: Vec<_> = copies.iter().zip(numbers).map(case).collect();
 
     let results = resolve::to_reports(results, &reports, true)?;
+    classify(&mut reports, &results);
     let mut highest = vec![0; reports.len()];
     let merged = merge(results, Vec::new(), &mut highest, false);
     expect_instances(&mut state, &mut reports, &highest)?;

@@ -7,7 +7,7 @@ use assay_proto::{
     execution::{ListTestReportsRequest, TestReportEntry},
     name_of,
 };
-use assay_records::Check;
+use assay_records::{Check, Criterion, criteria};
 use assay_runtime::list::{Rows, Slice};
 use sqlx::{PgPool, QueryBuilder};
 use uuid::Uuid;
@@ -21,6 +21,7 @@ pub(crate) struct Filter {
     status: Option<String>,
     change: Option<String>,
     fingerprint: Option<Fingerprint>,
+    criteria: Vec<Criterion>,
 }
 
 impl Filter {
@@ -40,6 +41,7 @@ impl Filter {
             status: status.map(name_of),
             change: change.map(name_of),
             fingerprint: fingerprint.ok().flatten(),
+            criteria: criteria(request.classification.clone())?,
         })
     }
 
@@ -55,6 +57,9 @@ impl Filter {
             if let Some(value) = value {
                 sql.push(format!(" and r.{column} = ")).push_bind(value.clone());
             }
+        }
+        for Criterion { before, value, after } in &self.criteria {
+            sql.push(" and ").push(before).push_bind(value.clone()).push(after);
         }
         if let Some(fingerprint) = &self.fingerprint {
             // An array, so that every plan reads the index of causes once, however many reports it

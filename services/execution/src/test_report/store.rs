@@ -96,7 +96,8 @@ pub(crate) async fn save(
 ) -> Result<(), Fault> {
     let changed: Vec<_> = reports.iter().filter(|report| report.changed).collect();
     let texts = |report: &&TestReportState| {
-        report.ticket.len() + report.engine_failure.as_ref().map_or(0, String::len)
+        let engine_failure = report.engine_failure.as_ref().map_or(0, String::len);
+        report.ticket.len() + engine_failure + report.size_of_classification()
     };
     for part in bounded(&changed, texts) {
         save_part(tx, customer, part).await?;
@@ -116,12 +117,16 @@ async fn save_part(
              total_duration_in_sec = s.total, average_duration_in_sec = s.average,
              revision = s.revision, requested_instances_count = s.requested, is_flaky = s.is_flaky,
              change = s.change, is_muted = s.is_muted, ticket = s.ticket,
-             engine_failure = s.engine_failure
+             engine_failure = s.engine_failure,
+             suites = coalesce(string_to_array(s.suites, e'\\n'), r.suites),
+             labels = coalesce(s.labels, r.labels), links = coalesce(s.links, r.links)
          from unnest($2::text[]::uuid[], $3::int[], $4::text[], $5::text[], $6::timestamptz[],
              $7::timestamptz[], $8::float8[], $9::float8[], $10::bigint[], $11::int[],
-             $12::bool[], $13::text[], $14::bool[], $15::text[], $16::text[])
+             $12::bool[], $13::text[], $14::bool[], $15::text[], $16::text[], $17::text[],
+             $18::jsonb[], $19::jsonb[])
              as s (id, finished, result, status, start, finish, total, average, revision,
-                   requested, is_flaky, change, is_muted, ticket, engine_failure)
+                   requested, is_flaky, change, is_muted, ticket, engine_failure, suites, labels,
+                   links)
          where r.customer_id = $1 and r.id = s.id",
     )
     .bind(customer)
@@ -140,6 +145,9 @@ async fn save_part(
     .bind(column(reports, |report| report.is_muted))
     .bind(column(reports, |report| report.ticket.as_str()))
     .bind(column(reports, |report| report.engine_failure.as_deref()))
+    .bind(column(reports, |report| report.suites()))
+    .bind(column(reports, |report| report.labels()))
+    .bind(column(reports, |report| report.links()))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -10,6 +10,7 @@
 
 pub mod allure;
 pub mod archive;
+mod classification;
 mod ctrf;
 mod cucumber;
 mod decoded;
@@ -51,6 +52,7 @@ use assay_proto::Fault;
 
 pub use self::{
     allure::Allure,
+    classification::TAG,
     ctrf::{Ctrf, CtrfWriter},
     cucumber::{CucumberJson, CucumberMessages},
     durations::parse_seconds,

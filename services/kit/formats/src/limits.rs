@@ -33,6 +33,9 @@ pub(crate) const STEP: usize = 1 << 10;
 /// Maximum number of labels, links and parameters of a test, each.
 pub(crate) const MOST_LABELS: usize = 50;
 
+/// Size of the beginning of the target of a link that is stored, in bytes.
+pub(crate) const TARGET: usize = 1000;
+
 /// Maximum number of attachments of an attempt.
 pub(crate) const MOST_ATTACHMENTS: usize = 50;
 

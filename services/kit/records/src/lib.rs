@@ -3,9 +3,11 @@
 
 mod change;
 mod check;
+mod classification;
 pub mod elements;
 
 pub use self::{
     change::{Action, Change, difference, input},
     check::{Check, MOST_PROBLEMS, below},
+    classification::{Criterion, criteria},
 };

@@ -11,9 +11,10 @@ const PROJECT_ENTRY: &str = "Id Name Description";
 const PROJECT: &str = "Id Name Description DataVersion ReportTemplateId OverallResult \
     OverallStatus Archived CustomerId RetentionInDays DefaultBranch ServesMetrics";
 const CASE_ENTRY: &str = "Id Identifier Name Description LastPlanStatus LastReportStatus \
-    LastResult LastSwName LastSwIdentifier ExecutionStatistics";
+    LastResult LastSwName LastSwIdentifier ExecutionStatistics Suites Labels Links";
 const CASE: &str = "Id Identifier Name Description LastPlanStatus LastReportStatus LastResult \
-    LastSwName LastSwIdentifier ExecutionStatistics DataVersion Archived TestPlanList ProjectId";
+    LastSwName LastSwIdentifier ExecutionStatistics DataVersion Archived TestPlanList ProjectId \
+    Suites Labels Links";
 const PLAN_SUMMARY: &str = "Id Description Revision TestType MinimumDurationInMin \
     MonitoringMessage Instances";
 const PLAN: &str = "Id DataVersion Status Variables InputFileId SupportingFilesId \

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    page::paged::{Paged, unless_empty},
+    page::{
+        classification,
+        paged::{Paged, unless_empty},
+    },
     record::Changes,
 };
 
@@ -24,6 +27,8 @@ pub(crate) struct Filter {
     pub(super) fingerprint: Option<String>,
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     pub(super) q: Option<String>,
+    #[serde(flatten)]
+    pub(super) place: classification::Place,
 }
 
 /// A part of the results.
@@ -66,7 +71,14 @@ impl Filter {
             .and_then(|change| Tab::EACH.into_iter().find(|tab| tab.change() == Some(change)));
         let is_filtered = self.view.is_some() || self.result.is_some() || self.status.is_some();
         let is_filtered = is_filtered || self.fingerprint.is_some() || self.q.is_some();
+        let is_filtered = is_filtered || !self.place.is_anywhere();
         tab.or(is_filtered.then_some(Tab::All))
+    }
+
+    /// Returns whether fields of the form select some of the results.
+    pub(super) fn is_narrow(&self) -> bool {
+        let fields = [&self.q, &self.result, &self.status];
+        fields.iter().any(|field| field.is_some()) || !self.place.is_anywhere()
     }
 
     /// Returns the part to show: by default the first one that needs attention.
@@ -115,6 +127,7 @@ mod tests {
             ("", &none, Tab::All),
             ("view=all", &new, Tab::All),
             ("q=pay", &new, Tab::All),
+            ("tag=smoke", &new, Tab::All),
             ("change=Fixed", &new, Tab::Fixed),
             ("change=&result=", &new, Tab::New),
             ("change=New&fingerprint=1", &none, Tab::New),

@@ -94,9 +94,10 @@ fn tools(place: &Place, tab: Tab, filter: &Filter) -> Markup {
                 (choice("result", "Result", &results, filter.result.as_deref()))
                 @if place.id.is_some() {
                     (choice("status", "Review", &statuses, filter.status.as_deref()))
+                    (filter.place.fields())
                 }
                 button { "Filter" }
-                @if filter.q.is_some() || filter.result.is_some() || filter.status.is_some() {
+                @if filter.is_narrow() {
                     a.button.quiet href=(address(page, &tab.filter())) { "Clear" }
                 }
             }
@@ -120,7 +121,7 @@ fn meaning(tab: Tab) -> &'static str {
 }
 
 fn nothing(tab: Tab, filter: &Filter, is_running: bool) -> Markup {
-    let is_filtered = filter.q.is_some() || filter.result.is_some() || filter.status.is_some();
+    let is_filtered = filter.is_narrow();
     html! {
         p.empty {
             @if is_filtered { "No test matches these filters." }

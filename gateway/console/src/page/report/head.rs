@@ -7,6 +7,7 @@ use crate::{
     api::address,
     chart::{Quartiles, flaky, glyph},
     page::{
+        classification,
         paged::Paged,
         part::{facts, result_badge, subject},
         row::identifier,
@@ -34,6 +35,7 @@ pub(super) fn head(report: &Report, runs: &[TestCaseRun], view: &View) -> Markup
         }
         (identifier(&report.test_case_identifier, &report.test_case_name))
         (facts_of(report, runs))
+        (classification::shown(&report.classification, &format!("/executions/{}", report.execution_id)))
         (history(report, runs))
         (review(report))
     }

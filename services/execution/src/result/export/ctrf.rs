@@ -15,7 +15,7 @@ pub(super) fn test(instance: &Instance<'_>) -> Test {
         earlier.map(|earlier| attempt(earlier.result, earlier.seconds, &earlier.steps)).collect();
     let last = attempt(outcome.result, outcome.duration_in_sec, instance.steps);
     attempts.push(Attempt { start: outcome.start_date_time, ..last });
-    Test {
+    let mut test = Test {
         class: class.unwrap_or_default().to_owned(),
         name: name.to_owned(),
         parameters: parameters(instance.variant),
@@ -23,7 +23,9 @@ pub(super) fn test(instance: &Instance<'_>) -> Test {
         seconds: outcome.duration_in_sec,
         attempts,
         ..Test::default()
-    }
+    };
+    test.classify(instance.suites, instance.labels, instance.links);
+    test
 }
 
 fn attempt(result: TestResult, seconds: f64, steps: &[StoredStep]) -> Attempt {

@@ -1,6 +1,6 @@
 //! The instances of an export, in any format.
 
-use assay_proto::TestResult;
+use assay_proto::{Label, Link, TestResult};
 
 use crate::{instance::steps::StoredStep, progress::instance::Outcome};
 
@@ -24,6 +24,9 @@ pub(super) struct EarlierAttempt {
 pub(super) struct Instance<'i> {
     pub(super) identifier: &'i str,
     pub(super) title: &'i str,
+    pub(super) suites: &'i [String],
+    pub(super) labels: &'i [Label],
+    pub(super) links: &'i [Link],
     /// Parameters of the instance.
     pub(super) variant: &'i str,
     pub(super) outcome: Outcome,

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use assay_formats::{ABORTED, Nature, OUTPUT, Property};
-use assay_proto::{TestResult, Timestamp};
+use assay_proto::{Label, TestResult, Timestamp};
 use chrono::SecondsFormat;
 
 use super::instance::{EarlierAttempt, Instance, Totals};
@@ -36,10 +36,8 @@ pub(super) fn open(
     xml.push_str(&counts);
     xml.push_str(">\n<properties>\n");
     for Property { name, value } in properties {
-        xml.push_str("<property");
-        attribute(&mut xml, "name", name);
-        attribute(&mut xml, "value", value);
-        xml.push_str("/>\n");
+        property(&mut xml, name, value);
+        xml.push('\n');
     }
     xml.push_str("</properties>\n");
     xml
@@ -60,12 +58,41 @@ pub(super) fn test(xml: &mut String, instance: &Instance<'_>) {
     append(xml, format_args!(" time=\"{}\"", outcome.duration_in_sec));
     time(xml, outcome.start_date_time);
     xml.push('>');
+    properties(xml, instance);
     if earlier.iter().any(|attempt| Nature::of(attempt.result).is_some()) {
         attempts(xml, outcome, steps, earlier);
     } else {
         problems(xml, outcome.result, steps);
     }
     xml.push_str("</testcase>\n");
+}
+
+/// Writes the labels of a test, and the links that are not labels as well. JUnit has no element for the
+/// suites of a test, which may be different from those of the next one.
+fn properties(xml: &mut String, instance: &Instance<'_>) {
+    let label = |label: &Label| (label.name.clone(), label.value.clone());
+    let mut properties: Vec<_> = instance.labels.iter().map(label).collect();
+    for link in instance.links {
+        let property = (link.kind.clone(), link.target.clone());
+        if !properties.contains(&property) {
+            properties.push(property);
+        }
+    }
+    if properties.is_empty() {
+        return;
+    }
+    xml.push_str("<properties>");
+    for (name, value) in properties {
+        property(xml, &name, &value);
+    }
+    xml.push_str("</properties>");
+}
+
+fn property(xml: &mut String, name: &str, value: &str) {
+    xml.push_str("<property");
+    attribute(xml, "name", name);
+    attribute(xml, "value", value);
+    xml.push_str("/>");
 }
 
 /// Writes the attempts that failed, of which there is an earlier one, as Surefire does: those of a

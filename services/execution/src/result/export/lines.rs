@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 
-use assay_proto::{CustomerId, Fault, TestReportId, TestResult, Timestamp, execution::TestReport};
+use assay_proto::{
+    CustomerId, Fault, Label, Link, TestReportId, TestResult, Timestamp, execution::TestReport,
+};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use sqlx::PgPool;
@@ -43,6 +45,12 @@ struct Line<'l> {
     duration_in_sec: f64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     steps: Vec<StoredStep>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    suites: &'l [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    labels: &'l [Label],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    links: &'l [Link],
     #[serde(skip_serializing_if = "str::is_empty")]
     artifacts_uri: &'l str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -198,6 +206,9 @@ fn missing(report: &TestReport, instance_nr: i32, result: TestResult) -> Line<'_
         finish_date_time: None,
         duration_in_sec: 0.0,
         steps: Vec::new(),
+        suites: &report.suites,
+        labels: &report.labels,
+        links: &report.links,
         artifacts_uri: "",
         report_uri: "",
         debug_log_uri: "",

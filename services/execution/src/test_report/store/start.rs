@@ -5,10 +5,17 @@ use std::collections::HashMap;
 use assay_proto::{CustomerId, ExecutionId, Fault, TestType, catalog::SnapshotTestCase, name_of};
 use assay_runtime::parts::bounded;
 use prost::Message;
-use sqlx::{PgTransaction, types::Json};
+use sqlx::{AssertSqlSafe, PgTransaction, types::Json};
 use uuid::Uuid;
 
 use crate::{column::column, progress::report::TestReportState};
+
+/// The columns of a report that are bound as they are.
+const COLUMNS: &str = "id, test_case_id, test_case_identifier, test_case_name, test_plan_id,
+    test_plan_revision, test_type, minimum_duration_in_min, requested_instances_count,
+    finished_instances_count, execution_number, result, status, start_date_time, finish_date_time,
+    total_duration_in_sec, average_duration_in_sec, revision, is_flaky, variables, change, is_muted,
+    ticket";
 
 /// Counts one more execution of each case, and returns the numbers in the order of the cases.
 ///
@@ -66,21 +73,16 @@ async fn insert_part(
         TestType::Unspecified => name_of(TestType::Default),
         test_type => name_of(test_type),
     };
-    sqlx::query(
-        "insert into test_report (customer_id, execution_id, id, test_case_id,
-             test_case_identifier, test_case_name, test_plan_id, test_plan_revision, test_type,
-             minimum_duration_in_min, requested_instances_count, finished_instances_count,
-             execution_number, result, status, start_date_time, finish_date_time,
-             total_duration_in_sec, average_duration_in_sec, revision, is_flaky, variables, change, is_muted,
-             ticket)
-         select $1, $2, report.*
+    sqlx::query(AssertSqlSafe(format!(
+        "insert into test_report (customer_id, execution_id, {COLUMNS}, suites, labels, links)
+         select $1, $2, {COLUMNS}, string_to_array(suites, e'\\n'), labels, links
          from unnest($3::text[]::uuid[], $4::text[]::uuid[], $5::text[], $6::text[],
              $7::text[]::uuid[], $8::int[], $9::text[], $10::float8[], $11::int[], $12::int[],
              $13::int[], $14::text[], $15::text[], $16::timestamptz[], $17::timestamptz[],
              $18::float8[], $19::float8[], $20::bigint[], $21::bool[], $22::jsonb[], $23::text[],
-             $24::bool[], $25::text[])
-             as report",
-    )
+             $24::bool[], $25::text[], $26::text[], $27::jsonb[], $28::jsonb[])
+             as report ({COLUMNS}, suites, labels, links)"
+    )))
     .bind(customer)
     .bind(execution)
     .bind(column(reports, |report| report.published.id.as_str()))
@@ -106,6 +108,9 @@ async fn insert_part(
     .bind(column(reports, |report| name_of(report.published.change())))
     .bind(column(reports, |report| report.is_muted))
     .bind(column(reports, |report| report.ticket.as_str()))
+    .bind(column(reports, TestReportState::suites))
+    .bind(column(reports, TestReportState::labels))
+    .bind(column(reports, TestReportState::links))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -50,7 +50,7 @@ impl World {
         let case = |(identifier, _): &(&str, i32)| ReportedTestCase {
             identifier: (*identifier).to_owned(),
             name: format!("Test of {identifier}"),
-            former_identifier: None,
+            ..ReportedTestCase::default()
         };
         let request = AdoptTestCasesRequest {
             target: Some(target),

@@ -13,7 +13,10 @@ use crate::{
     times::since_1970,
 };
 
-/// Names of labels that describe the run and not the test.
+/// Names of the labels with the suites of a test, outermost first.
+const SUITES: [&str; 3] = ["parentSuite", "suite", "subSuite"];
+
+/// Names of labels that describe the run and not the test, or are kept otherwise.
 const TECHNICAL: [&str; 11] = [
     "_fallbackTestCaseId",
     "framework",
@@ -86,6 +89,7 @@ struct Label {
 #[serde(default)]
 struct ReportedLink {
     r#type: Text<256>,
+    name: Text<MESSAGE>,
     url: Text<MESSAGE>,
 }
 
@@ -144,7 +148,8 @@ impl Outcome {
         test.labels = labels.map(|label| Property::new(&label.name.0, &label.value.0)).collect();
         let link = |link: &ReportedLink| {
             let kind = if link.r#type.0.is_empty() { "link" } else { &link.r#type.0 };
-            Link { kind: kind.to_owned(), target: link.url.0.clone() }
+            let target = if link.url.0.is_empty() { &link.name.0 } else { &link.url.0 };
+            Link { kind: kind.to_owned(), target: target.clone() }
         };
         test.links = self.links.0.iter().map(link).collect();
         test.parameters =
@@ -174,6 +179,12 @@ impl Outcome {
             name.strip_prefix(own).is_some_and(|rest| !own.is_empty() && rest.starts_with('['));
         let name = if own.is_empty() || has_parameters { name } else { own };
         name.clone_into(&mut test.name);
+        test.suites =
+            SUITES.map(label).into_iter().filter(|suite| !suite.is_empty()).map(named).collect();
+        if test.class.is_empty() {
+            // Suites are names for readers here, and no part of the identity.
+            test.id.clone_from(&test.name);
+        }
     }
 
     fn into_attempt(self, fixtures: &mut Fixtures) -> Attempt {

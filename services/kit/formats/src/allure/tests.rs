@@ -67,6 +67,7 @@ fn attempts_have_steps_fixtures_and_attachments() {
     let named = |name: &str| tests.iter().find(|test| test.name == name).unwrap();
     let greeted = named("test_user_is_greeted");
     assert_eq!(greeted.class, "test_shop.TestLogin");
+    assert_eq!(greeted.suites, ["test_shop", "TestLogin"]);
     assert_eq!(greeted.links[0].target, "https://example.org/SHOP-7");
     assert!(greeted.labels.iter().any(|label| label.name == "as_id" && label.value == "4711"));
     let attempt = &greeted.attempts[0];

@@ -13,7 +13,7 @@ use crate::{
 /// Returns a test with its first attempt. `path` has the names of the enclosing items and its own.
 pub(super) fn test(item: &Item, identity: String, mut path: Vec<String>, attempt: Attempt) -> Test {
     let name = path.pop().unwrap_or_default();
-    Test {
+    let mut test = Test {
         suites: path,
         name,
         id: identity,
@@ -22,7 +22,9 @@ pub(super) fn test(item: &Item, identity: String, mut path: Vec<String>, attempt
         attempts: vec![attempt],
         comment: item.issue().to_owned(),
         ..Test::default()
-    }
+    };
+    item.labels.iter().cloned().for_each(|label| test.label(label));
+    test
 }
 
 /// Returns the attempt that an item is.

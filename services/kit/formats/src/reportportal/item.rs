@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::ItemId;
 use crate::{
-    Attachment, Content, Nature,
-    limits::{INLINE, MESSAGE, MOST_ATTACHMENTS, OUTPUT, STEP, TEXT},
+    Attachment, Content, Nature, Property,
+    limits::{INLINE, MESSAGE, MOST_ATTACHMENTS, MOST_LABELS, OUTPUT, STEP, TEXT},
     names::named,
     texts::{beginning, keep_beginning, keep_end},
     times::{since_1970, time},
@@ -26,6 +26,8 @@ pub(super) struct Item {
     case_id: String,
     /// Values of the parameters.
     parameters: Vec<String>,
+    /// Attributes that the user has chosen.
+    pub(super) labels: Vec<Property>,
     pub(super) is_retry: bool,
     /// The end and the outcome; none before the request that finishes it.
     pub(super) finished: Option<Finished>,
@@ -79,6 +81,19 @@ impl Item {
             other => named(&other.to_string()),
         };
         self.parameters = parameters.map(value).collect();
+        self.add_labels(body);
+    }
+
+    /// Adds the attributes of a request, except those of the agent itself.
+    fn add_labels(&mut self, body: &Value) {
+        let attributes = body["attributes"].as_array().into_iter().flatten();
+        let of_user = attributes.filter(|attribute| attribute["system"] != true);
+        for attribute in of_user.take(MOST_LABELS.saturating_sub(self.labels.len())) {
+            let label = Property::new(text(attribute, "key"), text(attribute, "value"));
+            if !self.labels.contains(&label) {
+                self.labels.push(label);
+            }
+        }
     }
 
     pub(super) fn finish(&mut self, body: &Value) {
@@ -88,6 +103,7 @@ impl Item {
         if self.case_id.is_empty() {
             self.case_id = named(text(body, "testCaseId"));
         }
+        self.add_labels(body);
         self.finished = Some(Finished {
             time: time_of(&body["endTime"]),
             result: result_of(body),

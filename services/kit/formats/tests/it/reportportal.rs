@@ -221,6 +221,25 @@ fn an_issue_is_a_comment() {
     assert_eq!(launched.tests[0].attempts[0].problems[0].message, "lost");
 }
 
+#[test]
+fn attributes_that_users_have_chosen_are_labels() {
+    let mut launch = Launch::of_agent("");
+    let attributes = json!([
+        { "value": "smoke" }, { "key": "issue", "value": "SHOP-7" },
+        { "key": "agent", "value": "robot 5", "system": true },
+    ]);
+    let start = json!({ "name": "pays", "type": "STEP", "attributes": attributes });
+    launch.start(1, None, start.to_string().as_bytes());
+    let attributes = json!([{ "value": "smoke" }, { "key": "owner", "value": "ada" }]);
+    let finish = json!({ "status": "PASSED", "attributes": attributes });
+    launch.finish(1, finish.to_string().as_bytes());
+    let classification = launch.end().tests[0].classification().unwrap();
+    let labels = classification.labels.iter().map(|label| (&*label.name, &*label.value));
+    let expected = [("tag", "smoke"), ("issue", "SHOP-7"), ("owner", "ada")];
+    assert_eq!(labels.collect::<Vec<_>>(), expected);
+    assert_eq!(classification.links[0].target, "SHOP-7");
+}
+
 fn item(launch: &mut Launch, id: u128, parent: Option<u128>, kind: &str, name: &str, status: &str) {
     let start = json!({ "name": name, "type": kind, "startTime": 1_795_169_644_000_u128 + id });
     launch.start(id, parent, start.to_string().as_bytes());

@@ -41,7 +41,9 @@ async fn a_rendered_row_is_the_json_of_its_message() -> Result<()> {
             "md5('id')::uuid as id, {text} as identifier, {text} as name, '' as description,
              null::text as last_plan_status, 'InReview' as last_report_status,
              {state} as last_result, {text} as last_sw_name, null::text as last_sw_identifier,
-             '{statistics}'::jsonb as execution_statistics"
+             '{statistics}'::jsonb as execution_statistics, array[{text}] as suites,
+             jsonb_build_array(jsonb_build_object('Name', 'tag', 'Value', {text})) as labels,
+             '[]'::jsonb as links"
         );
         check::<TestCaseEntry>(&db, &row).await?;
     }
