@@ -122,8 +122,8 @@ impl<'v> Results<'v> {
             let reason = format!("the report has more than {MOST_TESTS} tests");
             return Err(Fault::Refused { code: "too_many_tests", reason });
         }
-        let (identifier, place) = (test.identifier(), self.identities.place(test));
-        let own = test.variant();
+        let (identifier, own) = (test.identifier(), test.variant());
+        let place = self.identities.place(test, &identifier, &own);
         let parameters = [self.variant, &own].into_iter().filter(|part| !part.is_empty());
         let variant = numbered(&parameters.collect::<Vec<_>>().join(", "), place.instance);
         let slot = Slot::Named { reporter: self.reporter.clone(), variant };

@@ -45,7 +45,10 @@ pub struct Place {
 #[derive(Debug, Default)]
 pub struct Identities {
     tests: usize,
-    seen: HashMap<(String, String), Seen>,
+    /// The last instance of each identifier and variant.
+    seen: HashMap<String, Seen>,
+    /// The key of the last test.
+    key: String,
 }
 
 #[derive(Debug)]
@@ -58,16 +61,17 @@ struct Seen {
 }
 
 impl Identities {
-    /// Returns the position of the next test.
-    pub fn place(&mut self, test: &Test) -> Place {
+    /// Returns the position of the next test, which has this identifier and variant.
+    pub fn place(&mut self, test: &Test, identifier: &str, variant: &str) -> Place {
         let number = self.tests;
         self.tests += 1;
-        let key = (test.identifier(), test.variant());
+        self.key.clear();
+        self.key.extend([identifier, "\0", variant]);
         let attempts = test.attempts.len();
         let has_failed = Nature::of(test.result()).is_some();
-        let Some(seen) = self.seen.get_mut(&key) else {
+        let Some(seen) = self.seen.get_mut(&self.key) else {
             let seen = Seen { test: number, instances: 1, attempts, has_failed };
-            self.seen.insert(key, seen);
+            self.seen.insert(self.key.clone(), seen);
             return Place { instance: 1, attempts: 0, attempt_of: None, repeats: None };
         };
         let is_attempt = match test.retry {
@@ -174,7 +178,7 @@ mod tests {
         };
         let mut identities = Identities::default();
         let mut place = |name, retry, outcome| {
-            let place = identities.place(&result(name, retry, outcome));
+            let place = identities.place(&result(name, retry, outcome), name, "");
             (place.instance, place.attempts, place.attempt_of)
         };
         assert_eq!(place("a", Retry::Never, Failed), (1, 0, None));

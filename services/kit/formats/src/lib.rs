@@ -16,6 +16,7 @@ mod cucumber;
 mod decoded;
 mod durations;
 mod fault;
+mod filtered;
 mod go_test;
 mod head;
 mod held;

@@ -14,7 +14,7 @@ use quick_xml::{
 
 pub(crate) use self::elements::{Elements, read_elements};
 use self::{
-    pieces::{Excess, Pieces},
+    pieces::{Excess, Pieces, Splitter},
     references::Half,
 };
 use crate::{
@@ -174,7 +174,7 @@ pub(crate) fn root(head: &[u8]) -> Result<Option<String>, Fault> {
 
 /// Returns a reader of a document in UTF-8.
 fn reader<F: BufRead>(file: F) -> Reader<Pieces<F>> {
-    let mut reader = Reader::from_reader(Pieces::new(file));
+    let mut reader = Reader::from_reader(Pieces::by(Splitter::default(), file));
     let config = reader.config_mut();
     config.expand_empty_elements = true;
     // Tools write texts such as `A & B` as they are.
@@ -194,7 +194,7 @@ fn reject_entities(doctype: &str) -> Result<(), Fault> {
 
 /// Returns the line and column of a position in the output of the pieces.
 fn place<F: BufRead>(reader: &Reader<Pieces<F>>, position: u64) -> String {
-    let (line, column) = reader.get_ref().place(position);
+    let (line, column) = reader.get_ref().filter().place(position);
     format!("line {line}, column {column}")
 }
 

@@ -4,16 +4,13 @@
 //! JavaScript writes halves of characters for texts that were cut within one, Python writes `NaN`, and
 //! shells write control characters. These cost the character or the number, not the file.
 
-use std::{
-    cell::Cell,
-    io::{self, BufRead, Read},
-    rc::Rc,
-};
+use std::{cell::Cell, io, rc::Rc};
 
 use assay_proto::Fault;
 
 use crate::{
     decoded::{REPLACEMENT, Replaced},
+    filtered::{Filter, Filtered},
     limits::{DEEPEST, INLINE},
     names::Hash,
 };
@@ -31,9 +28,6 @@ const SHORT: usize = 256;
 
 /// Maximum size of a number, in bytes. Longer ones are unknown.
 const NUMBER: usize = 256;
-
-/// Size of the output that is produced at once, in bytes.
-const OUTPUT: usize = 16 << 10;
 
 /// Part of a document that the next byte belongs to.
 #[derive(Clone, Copy)]
@@ -53,8 +47,10 @@ enum Part {
 pub(super) type Kept = Rc<Cell<usize>>;
 
 /// JSON whose texts are not longer than the limit and which is not nested too deeply.
-pub(crate) struct Lenient<R> {
-    source: R,
+pub(crate) type Lenient<R> = Filtered<R, Corrector>;
+
+/// Makes JSON that a parser accepts.
+pub(crate) struct Corrector {
     part: Part,
     depth: usize,
     /// Size of the current text in bytes, and its limit.
@@ -68,9 +64,7 @@ pub(crate) struct Lenient<R> {
     /// Code of the first half of a character, whose second half may follow.
     half: Option<u32>,
     replaced: Replaced,
-    input: Vec<u8>,
     output: Vec<u8>,
-    consumed: usize,
 }
 
 /// Returns the fault of a document that is nested too deeply.
@@ -79,10 +73,20 @@ pub(super) fn too_deep() -> Fault {
     Fault::Refused { code: "too_deep", reason }
 }
 
-impl<R: BufRead> Lenient<R> {
+impl<R> Lenient<R> {
     pub(crate) fn new(source: R, replaced: Replaced) -> Self {
+        Self::by(Corrector::new(replaced), source)
+    }
+
+    /// Returns the size of the texts, which the reader resets after each test.
+    pub(super) fn kept(&self) -> Kept {
+        Rc::clone(&self.filter().kept)
+    }
+}
+
+impl Corrector {
+    fn new(replaced: Replaced) -> Self {
         Self {
-            source,
             part: Part::Structure,
             depth: 0,
             size: 0,
@@ -92,20 +96,23 @@ impl<R: BufRead> Lenient<R> {
             word: Vec::new(),
             half: None,
             replaced,
-            input: Vec::new(),
             output: Vec::new(),
-            consumed: 0,
         }
-    }
-
-    /// Returns the size of the texts, which the reader resets after each test.
-    pub(super) fn kept(&self) -> Kept {
-        Rc::clone(&self.kept)
     }
 
     fn open_text(&mut self) {
         (self.part, self.size, self.half, self.lost) = (Part::Text, 0, None, None);
         self.largest = if self.kept.get() > TEXTS { SHORT } else { TEXT };
+    }
+
+    /// Returns the number of bytes that are added as they are, and begin and end nothing.
+    fn run(&self, input: &[u8]) -> usize {
+        if !matches!(self.part, Part::Text) || self.lost.is_some() || self.half.is_some() {
+            return 0;
+        }
+        let is_special = |byte: &u8| matches!(byte, 0..0x20 | b'"' | b'\\');
+        let end = input.iter().position(is_special).unwrap_or(input.len());
+        end.min(self.largest.saturating_sub(self.size))
     }
 
     /// Adds one byte of the file to the output. Returns whether it is nested too deeply.
@@ -265,44 +272,36 @@ impl<R: BufRead> Lenient<R> {
     }
 }
 
-impl<R: BufRead> BufRead for Lenient<R> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        while self.consumed == self.output.len() {
-            self.output.clear();
-            self.consumed = 0;
-            let mut input = std::mem::take(&mut self.input);
-            input.clear();
-            let available = self.source.fill_buf()?;
-            input.extend_from_slice(&available[..available.len().min(OUTPUT)]);
-            self.source.consume(input.len());
-            for byte in &input {
+impl Filter for Corrector {
+    fn extend(&mut self, mut input: &[u8]) -> io::Result<()> {
+        while let [byte, ..] = input {
+            let run = self.run(input);
+            self.output.extend_from_slice(&input[..run]);
+            self.size += run;
+            input = &input[run..];
+            if run == 0 {
                 if self.add(*byte) {
                     return Err(io::ErrorKind::InvalidData.into());
                 }
-            }
-            let is_end = input.is_empty();
-            self.input = input;
-            if is_end {
-                if matches!(self.part, Part::Word) {
-                    self.end_word();
-                    self.part = Part::Structure;
-                }
-                break;
+                input = &input[1..];
             }
         }
-        Ok(&self.output[self.consumed..])
+        Ok(())
     }
 
-    fn consume(&mut self, amount: usize) {
-        self.consumed += amount;
+    fn end(&mut self) {
+        if matches!(self.part, Part::Word) {
+            self.end_word();
+            self.part = Part::Structure;
+        }
     }
-}
 
-impl<R: BufRead> Read for Lenient<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.fill_buf()?.read(buffer)?;
-        self.consume(read);
-        Ok(read)
+    fn output(&self) -> &[u8] {
+        &self.output
+    }
+
+    fn clear(&mut self) {
+        self.output.clear();
     }
 }
 

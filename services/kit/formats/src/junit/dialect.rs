@@ -129,7 +129,10 @@ impl Dialect {
             (test.class, test.name) = (named(class), named(hook));
         }
         // Nose2 splits the name of a hook at its last dot.
-        if let Some((hook, class)) = hook_of_class(&format!("{}.{}", test.class, test.name)) {
+        if test.name.ends_with(')')
+            && test.class.contains(" (")
+            && let Some((hook, class)) = hook_of_class(&format!("{}.{}", test.class, test.name))
+        {
             (test.class, test.name) = (named(class), named(hook));
         }
     }

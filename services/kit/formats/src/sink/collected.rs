@@ -25,7 +25,7 @@ impl Collected {
 
 impl Receiver for &mut Collected {
     fn test(&mut self, mut test: Test) -> Result<(), Fault> {
-        let place = self.identities.place(&test);
+        let place = self.identities.place(&test, &test.identifier(), &test.variant());
         let Some(first) = place.attempt_of else {
             self.places.push(self.tests.len());
             self.tests.push(test);

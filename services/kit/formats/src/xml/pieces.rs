@@ -4,15 +4,15 @@
 //! Long texts are split by empty comments, and long CDATA sections into several. Comments lose
 //! their contents, and long attributes their ends, of which no more than a message is kept anyway.
 
-use std::{
-    fmt,
-    io::{self, BufRead, Read},
-};
+use std::{fmt, io};
 
 use assay_proto::Fault;
-use memchr::{memchr_iter, memrchr};
+use memchr::{memchr, memchr_iter, memchr2, memchr3, memrchr};
 
-use crate::names::Hash;
+use crate::{
+    filtered::{Filter, Filtered, INPUT},
+    names::Hash,
+};
 
 /// Size of the pieces that texts are split into, in bytes.
 const PIECE: usize = 16 << 10;
@@ -29,9 +29,6 @@ const ELEMENT: usize = 1 << 20;
 /// Maximum size of a document type or an entity, in bytes. Refuses hostile files. Instructions lose
 /// what exceeds it.
 const DECLARATION: usize = 4 << 10;
-
-/// Size of the output that is produced at once, in bytes.
-const OUTPUT: usize = 16 << 10;
 
 /// Reason why a document is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,8 +91,10 @@ enum Part {
 }
 
 /// A document in pieces.
-pub(super) struct Pieces<R> {
-    source: R,
+pub(super) type Pieces<R> = Filtered<R, Splitter>;
+
+/// Splits a document into pieces.
+pub(super) struct Splitter {
     part: Part,
     /// Number of bytes of the current piece, value, element or declaration.
     size: usize,
@@ -108,19 +107,16 @@ pub(super) struct Pieces<R> {
     cut: Option<Hash>,
     /// Position of an open reference in the current value, or 0.
     reference: usize,
-    input: Vec<u8>,
     output: Vec<u8>,
-    consumed: usize,
     /// Position of the output in that of the whole file, and its line and column in the file.
     begin: u64,
     line: u64,
     column: u64,
 }
 
-impl<R: BufRead> Pieces<R> {
-    pub(super) fn new(source: R) -> Self {
+impl Default for Splitter {
+    fn default() -> Self {
         Self {
-            source,
             part: Part::Text { in_reference: false },
             size: 0,
             element: 0,
@@ -128,15 +124,15 @@ impl<R: BufRead> Pieces<R> {
             start: Vec::new(),
             cut: None,
             reference: 0,
-            input: Vec::new(),
-            output: Vec::with_capacity(OUTPUT),
-            consumed: 0,
+            output: Vec::with_capacity(INPUT),
             begin: 0,
             line: 1,
             column: 1,
         }
     }
+}
 
+impl Splitter {
     /// Returns the line and column of a position in the output, from 1. Of one that was consumed long
     /// ago, those of the next one.
     pub(super) fn place(&self, position: u64) -> (u64, u64) {
@@ -158,6 +154,25 @@ impl<R: BufRead> Pieces<R> {
     fn insert(&mut self, separator: &[u8]) {
         self.output.extend_from_slice(separator);
         self.size = 0;
+    }
+
+    /// Returns the number of bytes that are added as they are, and begin and end nothing.
+    fn run(&self, input: &[u8]) -> usize {
+        let (end, room) = match self.part {
+            Part::Text { in_reference: false } => {
+                (memchr2(b'<', b'&', input), PIECE.saturating_sub(self.size))
+            }
+            Part::Element { quote: None } => {
+                (memchr3(b'"', b'\'', b'>', input), ELEMENT.saturating_sub(self.element))
+            }
+            Part::Element { quote: Some(quote) } if self.cut.is_none() && self.reference == 0 => {
+                let room = VALUE.saturating_sub(self.size);
+                (memchr2(quote, b'&', input), room.min(ELEMENT.saturating_sub(self.element)))
+            }
+            Part::Data => (memchr(b'>', input), PIECE.saturating_sub(self.size)),
+            _ => return 0,
+        };
+        end.unwrap_or(input.len()).min(room)
     }
 
     /// Adds one byte of the file to the output.
@@ -297,40 +312,40 @@ fn after(text: &[u8], line: u64, column: u64) -> (u64, u64) {
     }
 }
 
-impl<R: BufRead> BufRead for Pieces<R> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        while self.consumed == self.output.len() {
-            (self.line, self.column) = after(&self.output, self.line, self.column);
-            self.begin += self.output.len() as u64;
-            self.output.clear();
-            self.consumed = 0;
-            let mut input = std::mem::take(&mut self.input);
-            input.clear();
-            let available = self.source.fill_buf()?;
-            input.extend_from_slice(&available[..available.len().min(OUTPUT)]);
-            self.source.consume(input.len());
-            for byte in &input {
+impl Filter for Splitter {
+    fn extend(&mut self, mut input: &[u8]) -> io::Result<()> {
+        while let [byte, ..] = input {
+            let run = self.run(input);
+            if run == 0 {
                 self.add(*byte)
                     .map_err(|excess| io::Error::new(io::ErrorKind::InvalidData, excess))?;
+                input = &input[1..];
+                continue;
             }
-            let is_end = input.is_empty();
-            self.input = input;
-            if is_end {
-                break;
+            let (same, rest) = input.split_at(run);
+            self.output.extend_from_slice(same);
+            self.size += run;
+            if matches!(self.part, Part::Element { .. }) {
+                self.element += run;
             }
+            self.last = match *same {
+                [.., before, last] => [before, last],
+                _ => [self.last[1], *byte],
+            };
+            input = rest;
         }
-        Ok(&self.output[self.consumed..])
+        Ok(())
     }
 
-    fn consume(&mut self, amount: usize) {
-        self.consumed += amount;
-    }
-}
+    fn end(&mut self) {}
 
-impl<R: BufRead> Read for Pieces<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.fill_buf()?.read(buffer)?;
-        self.consume(read);
-        Ok(read)
+    fn output(&self) -> &[u8] {
+        &self.output
+    }
+
+    fn clear(&mut self) {
+        (self.line, self.column) = after(&self.output, self.line, self.column);
+        self.begin += self.output.len() as u64;
+        self.output.clear();
     }
 }
