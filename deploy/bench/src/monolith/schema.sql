@@ -24,6 +24,9 @@ create table test_case (
     last_sw_name text,
     last_sw_identifier text,
     execution_statistics jsonb not null default '[]',
+    suites text[],
+    labels jsonb,
+    links jsonb,
     constraint test_case_pkey primary key (customer_id, id),
     constraint test_case_project_id_fkey foreign key (customer_id, project_id) references project
 );

@@ -17,6 +17,9 @@ pub(super) struct TestCase {
     last_sw_name: Option<String>,
     last_sw_identifier: Option<String>,
     execution_statistics: Json<Vec<CaseStatistic>>,
+    suites: Vec<String>,
+    labels: Json<Vec<Label>>,
+    links: Json<Vec<Link>>,
     data_version: String,
     archived: bool,
     test_plan_list: Json<Vec<TestPlan>>,
@@ -43,6 +46,23 @@ pub(super) struct TestCaseEntry {
     last_sw_name: Option<String>,
     last_sw_identifier: Option<String>,
     execution_statistics: Json<Vec<CaseStatistic>>,
+    suites: Vec<String>,
+    labels: Json<Vec<Label>>,
+    links: Json<Vec<Link>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Label {
+    name: String,
+    value: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Link {
+    kind: String,
+    target: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -87,7 +107,8 @@ pub(super) struct Changes {
 macro_rules! entry {
     () => {
         "id, identifier, name, description, last_plan_status, last_report_status, last_result,
-         last_sw_name, last_sw_identifier, execution_statistics"
+         last_sw_name, last_sw_identifier, execution_statistics, coalesce(suites, '{}') as suites,
+         coalesce(labels, '[]') as labels, coalesce(links, '[]') as links"
     };
 }
 
