@@ -1,9 +1,12 @@
 //! The `testng-results.xml` of TestNG: suites, tests, classes and methods.
 
+mod groups;
+
 use std::{collections::HashSet, io::BufRead, mem::take};
 
 use assay_proto::{Fault, TestResult};
 
+use self::groups::Groups;
 use crate::{
     Attempt, Format, Head, Property, Retry, Sink, Test,
     durations::duration,
@@ -38,6 +41,7 @@ impl Format for TestNg {
         let mut report = Report {
             suites,
             class,
+            groups: Groups::default(),
             test: None,
             is_configuration: false,
             is_retried: false,
@@ -60,6 +64,7 @@ struct Report<'s> {
     /// The open suite and test, which is a part of a suite.
     suites: Vec<String>,
     class: String,
+    groups: Groups,
     test: Option<Test>,
     /// Whether the open method prepares tests or cleans up. It only counts if it fails.
     is_configuration: bool,
@@ -96,6 +101,8 @@ impl Elements for Report<'_> {
                 let name = attributes.get("name").unwrap_or_default();
                 self.suites.push(shortened(name.trim()));
             }
+            "group" => self.groups.open(attributes),
+            "method" if path.parent() == "group" => self.groups.add(attributes),
             "class" => self.class = named(&attributes.get("name").unwrap_or_default()),
             "testng-results" => attributes.each(|name, value| match name {
                 "total" => self.claims.tests = count(value),
@@ -212,6 +219,7 @@ impl Report<'_> {
         });
         let attempt = Attempt::new(test.start, test.seconds, result);
         test.attempts.push(attempt);
+        self.groups.tag(&mut test);
         self.test = Some(test);
     }
 }

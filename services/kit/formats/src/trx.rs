@@ -8,11 +8,11 @@ use std::{collections::HashMap, io::BufRead};
 use assay_proto::{Fault, TestResult};
 
 use crate::{
-    Attachment, Attempt, Format, Head, Nature, Problem, Sink, Test,
+    Attachment, Attempt, Format, Head, Nature, Problem, Property, Sink, TAG, Test,
     durations::seconds,
     fault::excessive,
     held::Held,
-    limits::{MESSAGE, MOST_PROBLEMS, OUTPUT},
+    limits::{MESSAGE, MOST_LABELS, MOST_PROBLEMS, OUTPUT},
     names::named,
     sink::{Claims, count},
     texts::{beginning, keep_end},
@@ -37,10 +37,11 @@ impl Format for Trx {
 
     fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
         let mut report = Report {
-            classes: HashMap::new(),
+            definitions: HashMap::new(),
             size: 0,
             is_defined: false,
             id: String::new(),
+            tags: Vec::new(),
             results: Vec::new(),
             held: Held::default(),
             summary: Summary::default(),
@@ -74,16 +75,23 @@ struct Summary {
     sums: usize,
 }
 
+/// The class and the categories of a test.
+struct Definition {
+    class: String,
+    tags: Vec<String>,
+}
+
 /// State of the reader.
 struct Report<'s> {
-    /// Classes by the ids of tests.
-    classes: HashMap<String, String>,
-    /// Size of the classes and ids, in bytes.
+    /// Definitions by the ids of tests.
+    definitions: HashMap<String, Definition>,
+    /// Size of these, in bytes.
     size: usize,
     /// Whether the definitions are complete.
     is_defined: bool,
-    /// Id of the open definition.
+    /// Id and categories of the open definition.
     id: String,
+    tags: Vec<String>,
     /// Open results, outermost first.
     results: Vec<Open>,
     held: Held<String>,
@@ -98,18 +106,26 @@ impl Elements for Report<'_> {
 
     fn open(&mut self, path: &Path, attributes: &Attributes<'_>) -> Result<(), Fault> {
         match path.name() {
-            "UnitTest" => self.id = attributes.get("id").unwrap_or_default(),
+            "UnitTest" => {
+                self.id = attributes.get("id").unwrap_or_default();
+                self.tags.clear();
+            }
+            "TestCategoryItem" if self.tags.len() < MOST_LABELS => {
+                self.tags.push(named(&attributes.get("TestCategory").unwrap_or_default()));
+            }
             "TestMethod" if path.parent() == "UnitTest" => {
                 let class = attributes.get("className").unwrap_or_default();
                 // MSTest adds the assembly.
                 let class = class.split(',').next().unwrap_or_default().trim().to_owned();
                 let id = std::mem::take(&mut self.id);
+                let tags = std::mem::take(&mut self.tags);
                 self.size += id.len() + class.len() + 64;
+                self.size += tags.iter().map(|tag| tag.len() + 24).sum::<usize>();
                 if self.size > DEFINITIONS {
                     let problem = "it has too many definitions";
                     return Err(excessive(Trx.name(), "split the report", problem));
                 }
-                self.classes.insert(id, named(&class));
+                self.definitions.insert(id, Definition { class: named(&class), tags });
             }
             "ResultSummary" => {
                 let outcome = attributes.get("outcome").unwrap_or_default();
@@ -182,7 +198,7 @@ impl Report<'_> {
             return Ok(());
         }
         if self.is_defined {
-            identify(&self.classes, &id, &mut test);
+            identify(&self.definitions, &id, &mut test);
             return self.sink.add(test);
         }
         self.held.push(id, test, Trx.name())
@@ -222,14 +238,17 @@ impl Report<'_> {
     }
 
     fn release(&mut self) -> Result<(), Fault> {
-        let Self { held, classes, sink, .. } = self;
-        held.release(|id, test| identify(classes, id, test), &mut **sink)
+        let Self { held, definitions, sink, .. } = self;
+        held.release(|id, test| identify(definitions, id, test), &mut **sink)
     }
 }
 
-/// Sets the class of a test, and removes it from the name.
-fn identify(classes: &HashMap<String, String>, id: &str, test: &mut Test) {
-    let Some(class) = classes.get(id) else { return };
+/// Sets the class of a test, removes it from the name, and makes the categories tags.
+fn identify(definitions: &HashMap<String, Definition>, id: &str, test: &mut Test) {
+    let Some(Definition { class, tags }) = definitions.get(id) else { return };
+    for tag in tags {
+        test.label(Property::new(TAG, tag));
+    }
     let own = test.name.strip_prefix(class.as_str()).and_then(|rest| rest.strip_prefix('.'));
     if let Some(own) = own {
         test.name = own.to_owned();

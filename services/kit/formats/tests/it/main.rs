@@ -1,5 +1,6 @@
 //! Tests of all formats with the reports of real tools.
 
+mod classification;
 mod export;
 mod hostile;
 mod identity;
