@@ -6,7 +6,9 @@ pub(crate) mod events;
 use std::collections::HashMap;
 
 use assay_events::ExecutionAction;
-use assay_proto::{CustomerId, ExecutionId, ExecutionStatus, Fault, events::ReportState};
+use assay_proto::{
+    CustomerId, ExecutionId, ExecutionStatus, Fault, TestResult, events::ReportState,
+};
 use sqlx::PgTransaction;
 
 use self::events::announce;
@@ -54,7 +56,7 @@ pub(crate) async fn add_results(
     }
     store_instances(tx, customer, state, reports, &merged).await?;
     let mut finished = count_instances(state, reports, &merged)?;
-    finished.extend(recount_reports(tx, customer, state, reports, &merged.retried).await?);
+    finished.extend(recount_reports(tx, customer, state, reports, &merged).await?);
     finished.sort_unstable();
     finished.dedup();
     save_reports(tx, customer, state, reports).await?;
@@ -146,12 +148,15 @@ async fn recount_reports(
     customer: CustomerId,
     state: &mut ExecutionState,
     reports: &mut [TestReportState],
-    retried: &[NewInstance],
+    merged: &Merged,
 ) -> Result<Vec<usize>, Fault> {
-    if retried.is_empty() {
-        return Ok(Vec::new());
+    // An attempt that passed in front of the last one may show that a test is not flaky.
+    let has_passed = |late: &&NewInstance| late.last.outcome.result == TestResult::Passed;
+    let instances = merged.retried.iter().chain(merged.late.iter().filter(has_passed));
+    let mut changed: Vec<usize> = instances.map(|instance| instance.report).collect();
+    if changed.is_empty() {
+        return Ok(changed);
     }
-    let mut changed = column(retried, |instance| instance.report);
     changed.sort_unstable();
     changed.dedup();
     let ids = column(&changed, |report| reports[*report].published.id.as_str());

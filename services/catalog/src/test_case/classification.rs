@@ -28,12 +28,14 @@ impl<'c> Classified<'c> {
         self.classification.suites.join("\n")
     }
 
-    pub(crate) fn labels(&self) -> Json<&'c [assay_proto::Label]> {
-        Json(&self.classification.labels)
+    pub(crate) fn labels(&self) -> Option<Json<&'c [assay_proto::Label]>> {
+        let labels = &self.classification.labels;
+        (!labels.is_empty()).then_some(Json(labels))
     }
 
-    pub(crate) fn links(&self) -> Json<&'c [assay_proto::Link]> {
-        Json(&self.classification.links)
+    pub(crate) fn links(&self) -> Option<Json<&'c [assay_proto::Link]>> {
+        let links = &self.classification.links;
+        (!links.is_empty()).then_some(Json(links))
     }
 }
 

@@ -73,17 +73,17 @@ pub(crate) async fn insert_all(
         .bind(cases.iter().map(|case| case.identifier).collect::<Vec<_>>())
         .bind(cases.iter().map(|case| case.name).collect::<Vec<_>>())
         .bind(cases.iter().map(|case| case.description).collect::<Vec<_>>())
-        .bind(classified(cases, Classified::suites))
+        .bind(classified(cases, |one| Some(one.suites())))
         .bind(classified(cases, Classified::labels))
         .bind(classified(cases, Classified::links))
-        .bind(classified(cases, |one| one.digest));
+        .bind(classified(cases, |one| Some(one.digest)));
     Ok(inserted.fetch_all(&mut **tx).await?)
 }
 
 /// Returns a column of the classifications of new test cases.
 fn classified<'a, T>(
     cases: &[NewTestCase<'a>],
-    value: impl Fn(&Classified<'a>) -> T,
+    value: impl Fn(&Classified<'a>) -> Option<T>,
 ) -> Vec<Option<T>> {
-    cases.iter().map(|case| case.classified.as_ref().map(&value)).collect()
+    cases.iter().map(|case| case.classified.as_ref().and_then(&value)).collect()
 }

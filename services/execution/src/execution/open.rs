@@ -130,6 +130,7 @@ impl ExecutionService {
         }
         let id = store::insert(&mut tx, caller, &mut state, idempotent).await?;
         join_as(&mut tx, caller.customer, id, input).await?;
+        store::add_notes(&mut tx, caller.customer, id, &input.notes).await?;
         announce(&mut tx, caller.customer, &state, ExecutionAction::Requested, &[]).await?;
         tx.commit().await.map_err(Fault::from)?;
         drop(memory);

@@ -16,6 +16,10 @@ const LONGEST_REPORTER: usize = 255;
 /// Maximum number of reporters of an execution.
 const MOST_REPORTERS: i32 = 10_000;
 
+/// Maximum number of notes on the reports of an execution, and maximum length of one in characters.
+pub(super) const MOST_NOTES: usize = 20;
+const LONGEST_NOTE: usize = 4096;
+
 /// Maximum grace period of an open execution, in seconds: a day.
 pub(crate) const LONGEST_GRACE: i32 = 86_400;
 
@@ -66,6 +70,14 @@ pub(crate) fn check_open(input: &OpenExecutionInput, origin: &Origin) -> Result<
     }
     if let Some(grace) = input.grace_in_sec {
         check.range("GraceInSec", grace, 1..=LONGEST_GRACE);
+    }
+    if input.notes.len() > MOST_NOTES {
+        check.refuse("Notes", format!("must be at most {MOST_NOTES}"));
+    }
+    for (index, note) in input.notes.iter().take(MOST_NOTES).enumerate() {
+        let field = format!("Notes/{index}");
+        check.text(&field, note);
+        check.length(&field, note, LONGEST_NOTE);
     }
     origin.check(&OriginNames::FIELDS, &mut check);
     check.done()

@@ -16,6 +16,7 @@ pub(crate) use self::{
     insert::insert,
     open::{find_open, has_passed, has_upload, prepare_past, prolong, remember_upload},
 };
+use super::rules::MOST_NOTES;
 use crate::progress::execution::ExecutionState;
 
 /// The SQLSTATE of a lock that was not acquired within the lock timeout.
@@ -128,9 +129,6 @@ pub(crate) async fn update(
     Ok(())
 }
 
-/// Maximum number of notes on the reports of an execution.
-const MOST_NOTES: i32 = 20;
-
 /// Adds notes on the reports of a locked or new execution, as far as there is room.
 pub(crate) async fn add_notes(
     tx: &mut PgTransaction<'_>,
@@ -144,7 +142,12 @@ pub(crate) async fn add_notes(
     let add = sqlx::query(
         "update execution set notes = (notes || $3)[:$4] where customer_id = $1 and id = $2",
     );
-    add.bind(customer).bind(id).bind(notes).bind(MOST_NOTES).execute(&mut **tx).await?;
+    add.bind(customer)
+        .bind(id)
+        .bind(notes)
+        .bind(i32::try_from(MOST_NOTES).unwrap_or(i32::MAX))
+        .execute(&mut **tx)
+        .await?;
     Ok(())
 }
 

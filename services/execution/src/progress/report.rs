@@ -116,11 +116,13 @@ impl TestReportState {
     }
 
     pub(crate) fn labels(&self) -> Option<Json<&[Label]>> {
-        self.classification.as_ref().map(|one| Json(one.labels.as_slice()))
+        let labels = &self.classification.as_ref()?.labels;
+        (!labels.is_empty()).then_some(Json(labels))
     }
 
     pub(crate) fn links(&self) -> Option<Json<&[Link]>> {
-        self.classification.as_ref().map(|one| Json(one.links.as_slice()))
+        let links = &self.classification.as_ref()?.links;
+        (!links.is_empty()).then_some(Json(links))
     }
 
     /// Returns the size of a new classification, in bytes.

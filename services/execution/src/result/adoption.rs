@@ -18,19 +18,26 @@ use crate::{
     test_report,
 };
 
-/// Returns the test cases that results name, each once and in their order.
+/// Returns the test cases that results name, each once and in their order. The first result of each that
+/// has a classification decides.
 pub(crate) fn named(results: &[Reported]) -> Vec<ReportedTestCase> {
-    let mut seen = HashSet::new();
-    let case = |result: &Reported| match &result.case {
-        Some(Case::Identifier(identifier)) if seen.insert(identifier.clone()) => {
-            let name = result.name.as_ref().unwrap_or(identifier).clone();
-            let (identifier, former_identifier) = (identifier.clone(), result.former.clone());
-            let classification = result.classification.as_deref().cloned();
-            Some(ReportedTestCase { identifier, name, former_identifier, classification })
+    let (mut named, mut places) = (Vec::<ReportedTestCase>::new(), HashMap::new());
+    for result in results {
+        let Some(Case::Identifier(identifier)) = &result.case else { continue };
+        let place = *places.entry(identifier.as_str()).or_insert_with(|| {
+            named.push(ReportedTestCase {
+                identifier: identifier.clone(),
+                name: result.name.as_ref().unwrap_or(identifier).clone(),
+                former_identifier: result.former.clone(),
+                classification: None,
+            });
+            named.len() - 1
+        });
+        if named[place].classification.is_none() {
+            named[place].classification = result.classification.as_deref().cloned();
         }
-        _ => None,
-    };
-    results.iter().filter_map(case).collect()
+    }
+    named
 }
 
 /// Has the catalog create missing test cases and add them to the test set. Returns the copy of the

@@ -131,7 +131,7 @@ fn read_file(
 
 /// Returns the entry of a file of which only a part could be read, which fails its execution.
 fn incomplete(reason: &str) -> Test {
-    let message = reason.split(": send ").next().unwrap_or_default().to_owned();
+    let message = assay_formats::problem(reason).to_owned();
     let problem = Problem { nature: Nature::Abortion, message, ..Problem::default() };
     let result = TestResult::Aborted;
     let attempt = Attempt { result, problems: vec![problem], ..Attempt::default() };

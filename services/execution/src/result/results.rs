@@ -1,5 +1,6 @@
 //! Converts the tests of reports to results as they are read.
 
+use assay_fingerprint::Failure as Cause;
 use assay_formats::{
     Amendment, Identities, MOST_OUTPUTS, Nature, OUTPUT, Problem, Receiver, Retry, Test,
 };
@@ -19,6 +20,10 @@ use crate::{
 
 /// Maximum number of tests in an upload.
 pub(super) const MOST_TESTS: usize = 100_000;
+
+/// Maximum number of times that tests fail with what contains them. Each test is read and written for
+/// it, and suites can be nested.
+const MOST_AMENDED: usize = 4 * MOST_TESTS;
 
 /// Maximum number of notes on an upload.
 const MOST_NOTES: usize = 20;
@@ -42,6 +47,7 @@ pub(super) struct Results<'v> {
     /// The tests so far. `begin` is the first one of the open file.
     pieces: Vec<Piece>,
     begin: usize,
+    amended: usize,
     writer: Writer,
     pub(super) attachments: Attachments,
 }
@@ -61,6 +67,7 @@ impl<'v> Results<'v> {
             classifications: Classifications::default(),
             pieces: Vec::new(),
             begin: 0,
+            amended: 0,
             writer: Writer::new()?,
             attachments,
         })
@@ -179,6 +186,10 @@ impl<'v> Results<'v> {
         memory: &mut Memory,
     ) -> Result<(), Fault> {
         let mut outputs = 0;
+        let shared = match amendment {
+            Amendment::Failure(problem) => Cause::of(&text_of(problem)),
+            Amendment::Output(_) => None,
+        };
         for index in self.last_results(self.begin + first) {
             let result = &mut self.read[index];
             let before = result.size();
@@ -190,17 +201,29 @@ impl<'v> Results<'v> {
             if !is_concerned {
                 continue;
             }
+            self.amended += 1;
+            if self.amended > MOST_AMENDED {
+                return Err(too_many_amendments());
+            }
             let mut steps: Vec<StoredStep> = steps::read(&detail.steps)?;
             match amendment {
                 Amendment::Failure(problem) => {
                     outcome.result = worst(outcome.result, problem.nature.result());
+                    let is_first = !steps.iter().any(|step| step.result().is_failure());
                     steps.push(step_of(problem, steps.last()));
+                    if is_first && outcome.result.is_failure() {
+                        *cause = shared.clone().map(Box::new);
+                    } else if cause.is_none() {
+                        *cause = failure::cause(outcome.result, &steps).map(Box::new);
+                    }
                 }
                 Amendment::Output(_) if outputs == MOST_OUTPUTS => break,
-                Amendment::Output(output) if add_output(steps.last_mut(), output) => outputs += 1,
+                Amendment::Output(output) if add_output(steps.last_mut(), output) => {
+                    outputs += 1;
+                    *cause = failure::cause(outcome.result, &steps).map(Box::new);
+                }
                 Amendment::Output(_) => continue,
             }
-            *cause = failure::cause(outcome.result, &steps).map(Box::new);
             detail.steps = written(&steps, &mut self.writer)?;
             memory.grow(result.size().saturating_sub(before))?;
         }
@@ -247,14 +270,25 @@ fn numbered(variant: &str, instance: usize) -> String {
 
 /// Returns the step of a problem behind the last one.
 fn step_of(problem: &Problem, last: Option<&StoredStep>) -> StoredStep {
-    let text = [problem.message.as_str(), &problem.text].map(str::trim);
     StoredStep {
         step_nr: last.map_or(1, |last| last.step_nr + 1),
         result: problem.nature.result().into(),
         test_input: last.map(|last| last.test_input.clone()).unwrap_or_default(),
-        actual_result: text.join("\n\n").trim().to_owned(),
+        actual_result: text_of(problem),
         ..StoredStep::default()
     }
+}
+
+fn text_of(problem: &Problem) -> String {
+    let text = [problem.message.as_str(), &problem.text].map(str::trim);
+    text.join("\n\n").trim().to_owned()
+}
+
+fn too_many_amendments() -> Fault {
+    let reason = format!(
+        "the failures of suites concern more than {MOST_AMENDED} tests: send the suites separately"
+    );
+    Fault::Refused { code: "too_many_tests", reason }
 }
 
 /// Adds an output to a step without one. Returns whether it did.

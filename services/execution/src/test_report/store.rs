@@ -119,7 +119,8 @@ async fn save_part(
              change = s.change, is_muted = s.is_muted, ticket = s.ticket,
              engine_failure = s.engine_failure,
              suites = coalesce(string_to_array(s.suites, e'\\n'), r.suites),
-             labels = coalesce(s.labels, r.labels), links = coalesce(s.links, r.links)
+             labels = case when s.suites is null then r.labels else s.labels end,
+             links = case when s.suites is null then r.links else s.links end
          from unnest($2::text[]::uuid[], $3::int[], $4::text[], $5::text[], $6::timestamptz[],
              $7::timestamptz[], $8::float8[], $9::float8[], $10::bigint[], $11::int[],
              $12::bool[], $13::text[], $14::bool[], $15::text[], $16::text[], $17::text[],

@@ -57,6 +57,7 @@ pub use self::{
     ctrf::{Ctrf, CtrfWriter},
     cucumber::{CucumberJson, CucumberMessages},
     durations::parse_seconds,
+    fault::problem,
     go_test::GoTest,
     head::Head,
     identity::{IDENTITY_VERSION, Identities, Place, Retry},

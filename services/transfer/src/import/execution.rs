@@ -24,8 +24,17 @@ const GRACE: u32 = 86_400;
 const ATTEMPTS: u32 = 20;
 
 /// The fields of an execution that are the same in the target.
-const FIELDS: [&str; 8] =
-    ["Key", "Tags", "Branch", "Commit", "Build", "CiUrl", "RequestTime", "CompletionDateTime"];
+const FIELDS: [&str; 9] = [
+    "Key",
+    "Tags",
+    "Branch",
+    "Commit",
+    "Build",
+    "CiUrl",
+    "RequestTime",
+    "CompletionDateTime",
+    "Notes",
+];
 
 /// A file of an execution.
 #[derive(Deserialize)]

@@ -83,6 +83,7 @@ async fn report(api: &Api, at: &str, set: &Value) {
     let open = json!({
         "Project": "shop", "TestSet": id(set), "Key": "run-1", "Tags": "a, b", "Branch": "trunk",
         "Commit": "3f2c1d0", "Build": "12", "CiUrl": "https://ci.example.org/12",
+        "Notes": ["3 characters are not valid text and were replaced by U+FFFD."],
     });
     let open = api.post("/api/executions", open).await.created();
     let execution = format!("{at}/executions/{}", id(&open));
@@ -107,7 +108,9 @@ async fn report(api: &Api, at: &str, set: &Value) {
         {"Identifier": "SHIP", "Reporter": "shard-1", "Variant": "Browser=firefox", "Result": "Passed",
          "DurationInSec": 1},
         {"Identifier": "SHIP", "Reporter": "shard-1", "Variant": "Browser=safari", "Result": "Passed",
-         "DurationInSec": 1},
+         "DurationInSec": 1, "Suites": ["Shop", "Depot"],
+         "Labels": [{"Name": "tag", "Value": "slow"}],
+         "Links": [{"Kind": "issue", "Target": "SHOP-9"}]},
         {"Identifier": "NEW", "Name": "Return a book", "Result": "Error", "DurationInSec": 3},
     ]);
     api.post(&format!("{execution}/results"), results).await.ok();

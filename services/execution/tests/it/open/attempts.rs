@@ -65,6 +65,23 @@ async fn the_last_attempt_decides_and_the_others_are_kept() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_late_attempt_that_passed_shows_that_a_test_is_not_flaky() -> Result<()> {
+    let world = World::new().await?;
+    let execution = world.open(by_name("run-7")).await?.id;
+    let is_flaky = async || -> Result<bool> {
+        Ok(world.execution(&execution).await?.test_reports[0].is_flaky)
+    };
+    world.report(&execution, json!([attempt(3, "Passed", "paid")])).await?;
+    assert!(is_flaky().await?, "attempts that were not reported have failed");
+    world.report(&execution, json!([attempt(1, "Passed", "paid")])).await?;
+    assert!(is_flaky().await?);
+    world.report(&execution, json!([attempt(2, "Passed", "paid")])).await?;
+    assert!(!is_flaky().await?);
+    assert_eq!(world.differences().await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_report_that_a_reporter_sends_again_is_known_and_another_one_a_retry() -> Result<()> {
     let world = World::new().await?;
     let execution = world.open(by_name("run-7")).await?.id;
