@@ -14,6 +14,10 @@ use crate::{Nature, Test, names::shortened};
 /// version as an alias when it is reported again.
 pub const IDENTITY_VERSION: u32 = 2;
 
+/// Names of the hooks of Python's unittest, which had their class behind them by version 1 of the rule.
+pub(crate) const HOOKS: [&str; 4] =
+    ["setUpClass", "tearDownClass", "setUpModule", "tearDownModule"];
+
 /// Meaning of a further result of an instance in the same report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Retry {
@@ -105,6 +109,9 @@ impl Test {
 
     /// Returns the identifier by version 1 of the rule, if it was another one.
     pub fn former_identifier(&self) -> Option<String> {
+        if HOOKS.contains(&self.name.as_str()) && !self.class.is_empty() {
+            return Some(shortened(&format!("{} ({})", self.name, self.class)));
+        }
         if !self.id.is_empty() || !self.class.is_empty() {
             return None;
         }
@@ -160,6 +167,11 @@ mod tests {
             (test(&["shop.Cart-20261126184858"], "", "adds"), "shop.Cart.adds", Some("adds")),
             (test(&["pay/pay_test"], "", "pay/pay_test"), "pay/pay_test", None),
             (test(&[], "", "adds"), "adds", None),
+            (
+                test(&["Cart"], "shop.Cart", "setUpClass"),
+                "shop.Cart.setUpClass",
+                Some("setUpClass (shop.Cart)"),
+            ),
             (test(&["shop.Cart"], "", ""), "shop.Cart", Some("unnamed")),
         ] {
             assert_eq!(test.identifier(), identifier);

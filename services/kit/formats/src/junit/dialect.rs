@@ -5,6 +5,7 @@ use assay_proto::worst;
 use super::suite::Suite;
 use crate::{
     Property, Retry, Test,
+    identity::HOOKS,
     limits::MOST_PROBLEMS,
     names::{named, shortened},
     sink::Claims,
@@ -166,8 +167,7 @@ fn hook_of_class(name: &str) -> Option<(&str, &str)> {
     let is_name = |text: &str| {
         text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
     };
-    let is_hook = ["setUpClass", "tearDownClass", "setUpModule", "tearDownModule"].contains(&hook);
-    (is_hook && is_name(class)).then_some((hook, class))
+    (HOOKS.contains(&hook) && is_name(class)).then_some((hook, class))
 }
 
 /// Returns whether an element of a pytest report has the error of the teardown of the test before it.
