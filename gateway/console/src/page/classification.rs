@@ -42,6 +42,10 @@ impl Place {
 pub(super) fn shown(classification: &Classification, list: &str) -> Markup {
     let Classification { suites, labels, links } = classification;
     let to = |place: Place| address(list, &place);
+    // Links that tools report as labels are shown once.
+    let is_link = |label: &&Label| {
+        links.iter().any(|link| link.kind == label.name && link.target == label.value)
+    };
     let in_suite = |name: &String| to(Place { suite: Some(name.clone()), ..Place::default() });
     html! {
         @if !suites.is_empty() {
@@ -54,7 +58,7 @@ pub(super) fn shown(classification: &Classification, list: &str) -> Markup {
         }
         @if !labels.is_empty() || !links.is_empty() {
             p.facts {
-                @for label in labels {
+                @for label in labels.iter().filter(|label| !is_link(label)) {
                     @let tag = tag(label);
                     a.badge.none href=(to(Place { tag: Some(tag.clone()), ..Place::default() })) {
                         bdi { (plain(&tag)) }
