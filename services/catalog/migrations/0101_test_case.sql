@@ -19,7 +19,7 @@ create table test_case (
     last_sw_name text,
     last_sw_identifier text,
     execution_statistics jsonb not null default '[]',
-    -- Where the test belongs, as the last report named it. Null if none did.
+    -- Suites, labels and links of the test, as the last report named them. Null if none did.
     suites text[],
     labels jsonb,
     links jsonb,

@@ -27,7 +27,7 @@ create table test_report (
     -- The ticket of the failures, of a known failure or of a review.
     ticket text not null default '',
     comment text,
-    -- Where the test belongs, as its results name it. Null if they do not.
+    -- Suites, labels and links of the test, as its results name them. Null if they name none.
     suites text[],
     labels jsonb,
     links jsonb,

@@ -1,6 +1,7 @@
 //! Reads XML one event after the other, without recursion.
 
 mod elements;
+mod excess;
 mod pieces;
 mod references;
 
@@ -14,7 +15,8 @@ use quick_xml::{
 
 pub(crate) use self::elements::{Elements, read_elements};
 use self::{
-    pieces::{Excess, Pieces, Splitter},
+    excess::Excess,
+    pieces::{Pieces, Splitter},
     references::Half,
 };
 use crate::{
