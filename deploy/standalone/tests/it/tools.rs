@@ -1,6 +1,9 @@
 //! Test tools and their reports: what Assay shows is what the tools print. `make test-tools` runs all of
 //! them; a few are part of the other tests. The suites and their manifests are in `deploy/tools`.
 
+mod page;
+mod table;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -15,6 +18,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 use uuid::Uuid;
 
+use self::page::Page;
 use crate::{
     customer::Customer,
     documents::at,
@@ -39,6 +43,11 @@ fn files(folder: &Path, pattern: &str) -> Vec<PathBuf> {
     files.retain(|file| file.is_file());
     files.sort();
     files
+}
+
+/// Reads the manifest of a tool.
+fn manifest(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
 /// A run of a tool whose reports were kept.
@@ -108,7 +117,10 @@ impl Run<'_> {
             "passed": passed, "failed": failed, "skipped": skipped, "flaky": flaky,
         });
         let expected = &self.manifest["shown"][pattern];
-        (&shown != expected).then(|| format!("shows {shown}, not {expected}"))
+        if &shown != expected {
+            return Some(format!("shows {shown}, not {expected}"));
+        }
+        Page::of(customer, execution).await.difference(execution, has_failed)
     }
 }
 
@@ -131,8 +143,7 @@ async fn check(kept: &Path) {
     let mut differences = Vec::new();
     for folder in tools {
         let tool = folder.file_name().unwrap().to_string_lossy().into_owned();
-        let manifest = fs::read(at("deploy/tools").join(&tool).join("tool.json")).unwrap();
-        let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+        let manifest = manifest(&at("deploy/tools").join(&tool).join("tool.json"));
         let project = create_project(&customer.api).await;
         for run in manifest["runs"].as_array().unwrap() {
             let name = run["name"].as_str().unwrap();
