@@ -52,9 +52,14 @@ impl Page {
     }
 
     /// Returns how the page contradicts its execution.
-    pub(super) fn difference(&self, execution: &Value, has_failed: bool) -> Option<String> {
+    pub(super) fn difference(
+        &self,
+        execution: &Value,
+        has_failed: bool,
+        fails_gate: bool,
+    ) -> Option<String> {
         let is_red = ["Failed", "Error", "Aborted"].contains(&self.result.as_str());
-        if is_red != has_failed || self.says_gate_failed != has_failed {
+        if is_red != has_failed || self.says_gate_failed != fails_gate {
             let gate = self.says_gate_failed;
             return Some(format!("the page says {}, gate failed: {gate}", self.result));
         }
