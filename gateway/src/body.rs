@@ -17,7 +17,7 @@ use tokio::time::timeout;
 pub(crate) use self::{
     bounded::{Bounds, body_error, bounded, media_type},
     filter::{AcceptedFields, FieldFilter},
-    json::{Fields, check, invalid, parse, read_fields},
+    json::{Fields, JsonBody, invalid, parse, read_fields},
 };
 use crate::{limit::RequestLimits, problem::Problem};
 
@@ -45,23 +45,24 @@ impl<S: Sync, T: DeserializeOwned> OptionalFromRequest<S> for Body<T> {
     async fn from_request(request: Request, _: &S) -> Result<Option<Self>, Problem> {
         let Some(json) = read(request).await? else { return Ok(None) };
         // Forms send empty fields of a new record as null.
-        let mut fields: Fields<'_> = parse(check(&json)?)?;
+        let mut fields: Fields<'_> = parse(json.check()?)?;
         fields.retain(|_, value| value.get() != "null");
         Ok(Some(Self(read_fields(&fields)?)))
     }
 }
 
 /// Reads a JSON body, if there is one. A body without a media type is treated as JSON.
-pub(crate) async fn read(request: Request) -> Result<Option<Vec<u8>>, Problem> {
+pub(crate) async fn read(request: Request) -> Result<Option<JsonBody>, Problem> {
     read_filtered(FieldFilter::default(), Bounds::JSON, request).await
 }
 
-/// Like [`read`], with other bounds, keeping only the fields that the filter accepts.
+/// Like [`read`], with other bounds, keeping only the fields that the filter accepts. The request is
+/// charged for the memory that the body takes while it is read and parsed.
 pub(crate) async fn read_filtered(
     mut filter: FieldFilter,
     bounds: Bounds,
     request: Request,
-) -> Result<Option<Vec<u8>>, Problem> {
+) -> Result<Option<JsonBody>, Problem> {
     let (parts, body) = request.into_parts();
     let mut body = bounded(&parts.headers, body, bounds)?;
     let limits = parts.extensions.get::<RequestLimits>();
@@ -75,6 +76,8 @@ pub(crate) async fn read_filtered(
     if json.is_empty() {
         return Ok(None);
     }
+    let json = JsonBody::weigh(json)?;
+    limits.map(|limits| limits.charge_body(json.size())).transpose()?;
     let is_json = |name: String| name == "application/json" || name.ends_with("+json");
     if media_type(&parts.headers).is_none_or(is_json) {
         return Ok(Some(json));

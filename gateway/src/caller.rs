@@ -28,6 +28,7 @@ impl FromRequestParts<Services> for Caller {
             }
         }
         let caller = verified?.at(ClientAddress::of(parts));
+        services.access().check(parts, caller.permissions)?;
         Span::current()
             .record("assay.customer", display(caller.customer))
             .record("assay.user", display(caller.user));

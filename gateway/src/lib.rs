@@ -4,6 +4,7 @@
 //! It handles HTTP (routes, media types, status codes, caching, limits) and authenticates callers.
 //! The services authorize and carry out requests.
 
+mod access;
 mod address;
 mod admission;
 mod array;
@@ -51,13 +52,13 @@ use axum::{
 };
 use tokio::{net::TcpListener, task::spawn_blocking};
 
+use self::{access::Access, edge::Edge, limit::Pace, problem::Problem, services::Services};
 pub use self::{
     config::{Config, EdgeConfig},
     cors::Origin,
     openapi::openapi,
     services::Upstream,
 };
-use self::{edge::Edge, limit::Pace, problem::Problem, services::Services};
 
 /// Starts the gateway, and returns the address that it serves.
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
@@ -74,15 +75,16 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 
 /// Returns the routes of the interface in front of these services.
 pub fn app(upstream: Upstream, config: &EdgeConfig) -> Router {
-    let (quick, _) = routes::quick().split_for_parts();
-    let (slow, _) = routes::slow().split_for_parts();
+    let (quick, of_quick) = routes::quick().split_for_parts();
+    let (slow, of_slow) = routes::slow().split_for_parts();
+    let access = Access::of([of_quick, of_slow]);
     let pages = openapi::documentation()
         .route("/reset-password", get(reset_password::page))
         .route("/livez", get(|| async { "ok" }))
         // Pages answer all other paths.
         .route("/api/{*path}", any(async || Problem::not_found()));
     let edge = Edge::new(config);
-    let services = Services::new(upstream, config.calls_at_once());
+    let services = Services::new(upstream, config.calls_at_once(), access);
     let console = config.console.then(|| {
         let api = edge::within(quick.clone()).with_state(services.clone());
         let console = edge.protect(assay_console::routes(api), Pace::Quick);

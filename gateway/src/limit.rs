@@ -46,8 +46,8 @@ const BODIES: &str = "bodies";
 /// does not count.
 const BLOCK: usize = 64 << 10;
 
-/// Maximum number of blocks of all bodies in memory: 64 MiB.
-const BLOCKS: usize = 1024;
+/// Maximum number of blocks of all bodies in memory, and of what is parsed from them: 128 MiB.
+const BLOCKS: usize = 2048;
 
 /// How long the responses of a route may take to begin.
 #[derive(Clone, Copy, PartialEq)]
@@ -236,7 +236,8 @@ impl RequestLimits {
         Ok(())
     }
 
-    /// Counts the memory of the request's body, which has grown to `size` bytes.
+    /// Counts the memory of the request's body, with what is parsed from it, which has grown to `size`
+    /// bytes.
     pub(crate) fn charge_body(&self, size: usize) -> Result<(), Problem> {
         let mut used = self.used();
         while used.body.len() < size.saturating_sub(1) / BLOCK {

@@ -63,7 +63,13 @@ impl Problem {
 
     pub(crate) fn too_large() -> Self {
         let detail = "the body is too large: send at most 1 MiB, 2 MiB with an array of records, \
-                      or 32 MiB with an update or an upload";
+                      or 32 MiB with an update, whose fields may have 4 MiB, or an upload";
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
+    }
+
+    /// The body has more values than one request may have.
+    pub(crate) fn too_many_values() -> Self {
+        let detail = "the body has too many objects and values: send fewer records in one request";
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
     }
 

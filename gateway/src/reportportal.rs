@@ -4,6 +4,7 @@
 mod form;
 mod items;
 mod launches;
+mod reporter;
 mod users;
 
 use assay_auth::Caller;
@@ -15,7 +16,7 @@ use axum::{
 use serde_json::{Value, json};
 
 use crate::{
-    body::{self, Bounds, FieldFilter},
+    body::{self, Bounds, FieldFilter, JsonBody},
     problem::{
         Problem,
         reportportal::{INFO, VERSIONS},
@@ -63,5 +64,5 @@ async fn settings(_: Caller) -> Json<Value> {
 /// Reads a JSON body.
 async fn body_of(request: Request) -> Result<bytes::Bytes, Problem> {
     let body = body::read_filtered(FieldFilter::default(), Bounds::RECORDS, request).await?;
-    Ok(body.unwrap_or_else(|| b"{}".to_vec()).into())
+    Ok(body.map_or_else(|| b"{}".to_vec(), JsonBody::into_bytes).into())
 }

@@ -12,7 +12,7 @@ use assay_runtime::{
 use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
 
-use crate::{admission::FairChannel, config::Config, gathered::CaseCalls};
+use crate::{access::Access, admission::FairChannel, config::Config, gathered::CaseCalls};
 
 /// Connections to the services, and the verifier of tokens.
 pub struct Upstream {
@@ -54,12 +54,13 @@ struct Inner {
     notification: FairChannel,
     case_calls: CaseCalls,
     verifier: Verifier,
+    access: Access,
     stopping: CancellationToken,
 }
 
 impl Services {
     /// Wraps connections. `concurrency` is the maximum number of concurrent calls to each service.
-    pub(crate) fn new(upstream: Upstream, concurrency: usize) -> Self {
+    pub(crate) fn new(upstream: Upstream, concurrency: usize, access: Access) -> Self {
         let Upstream { identity, catalog, execution, notification, verifier, stopping } = upstream;
         let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let processors = Shares::new(processors);
@@ -71,6 +72,7 @@ impl Services {
             execution: FairChannel::new(execution, concurrency, &processors),
             notification: FairChannel::new(notification, concurrency, &processors),
             verifier,
+            access,
             stopping,
         }))
     }
@@ -79,22 +81,29 @@ impl Services {
         &self.0.verifier
     }
 
+    pub(crate) fn access(&self) -> &Access {
+        &self.0.access
+    }
+
     pub(crate) fn stopping(&self) -> &CancellationToken {
         &self.0.stopping
     }
 }
 
+/// Maximum size of the message of a request in bytes, which services accept. Uploads have many messages.
+const REQUEST_LIMIT: usize = 4 << 20;
+
 /// Defines a short name for the client of each service, and extracts it from its channel and from the
-/// state of routes.
+/// state of routes. A client may have another limit of its requests.
 macro_rules! clients {
-    ($($name:ident = $package:ident::$module:ident::$client:ident;)*) => {$(
+    ($($name:ident = $package:ident::$module:ident::$client:ident $(, $limit:expr)?;)*) => {$(
         pub(crate) type $name = $package::$module::$client<FairChannel>;
 
         impl FromRef<FairChannel> for $name {
             fn from_ref(channel: &FairChannel) -> Self {
                 $package::$module::$client::new(channel.clone())
                     .max_decoding_message_size(MESSAGE_LIMIT)
-                    .max_encoding_message_size(MESSAGE_LIMIT)
+                    .max_encoding_message_size([REQUEST_LIMIT $(, $limit)?].into_iter().max().unwrap_or_default())
             }
         }
 
@@ -125,7 +134,7 @@ clients! {
     Imports = catalog::import_service_client::ImportServiceClient;
     TestCases = catalog::test_case_service_client::TestCaseServiceClient;
     TestPlans = catalog::test_plan_service_client::TestPlanServiceClient;
-    TestSets = catalog::test_set_service_client::TestSetServiceClient;
+    TestSets = catalog::test_set_service_client::TestSetServiceClient, MESSAGE_LIMIT;
     Subjects = catalog::subject_service_client::SubjectServiceClient;
     Environments = catalog::environment_service_client::EnvironmentServiceClient;
     Lookups = catalog::lookup_service_client::LookupServiceClient;

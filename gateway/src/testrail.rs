@@ -1,6 +1,7 @@
 //! TestRail's API v2 as its clients use it, so that they report to Assay unchanged. It is not part of
 //! the documented interface.
 
+mod access;
 mod call;
 mod cases;
 mod constants;
@@ -57,6 +58,7 @@ async fn answer(
         return view::show(services, caller, request.uri(), run).await;
     }
     let (session, call) = (Session { services, caller: caller? }, Call::of(request.uri())?);
+    access::check(&call, session.caller.permissions)?;
     let answer = match *request.method() {
         Method::GET => get(&session, &call).await,
         Method::POST => post(&session, &call, request).await,

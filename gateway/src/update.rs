@@ -55,7 +55,7 @@ impl<S: Sync, T: Updatable> OptionalFromRequest<S> for Update<T> {
         let accepted = AcceptedFields { names: T::FIELDS, references: T::REFERENCES };
         let body = body::read_filtered(FieldFilter::new(accepted), Bounds::RECORD, request).await?;
         let Some(json) = body else { return Ok(None) };
-        let mut fields: Fields<'_> = body::parse(body::check(&json)?)?;
+        let mut fields: Fields<'_> = body::parse(json.check()?)?;
         let nested = T::adapt(&mut fields)?;
         let data_version = based_on.map_or_else(|| data_version(&fields), |v| Ok(Some(v)))?;
         fields.retain(|name, _| T::FIELDS.contains(&name.as_str()));

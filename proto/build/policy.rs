@@ -48,9 +48,17 @@ fn needs(pool: &DescriptorPool, method: &MethodDescriptor) -> Option<String> {
         2 => return Some("Needs::Token".to_owned()),
         _ => {}
     }
-    let Value::List(permissions) = option("assay.permission")? else { return None };
+    let one_of = permissions(pool, &option("assay.permission")?)?;
+    let all_of = permissions(pool, &option("assay.also")?)?;
+    let needs = format!("Needs::Permissions {{ one_of: &[{one_of}], all_of: &[{all_of}] }}");
+    Some(needs).filter(|_| !one_of.is_empty())
+}
+
+/// Returns the permissions of an option as Rust code.
+fn permissions(pool: &DescriptorPool, option: &Value) -> Option<String> {
     let known = pool.get_enum_by_name("assay.Permission")?;
-    let names: Option<Vec<String>> = permissions
+    let names: Option<Vec<String>> = option
+        .as_list()?
         .iter()
         .map(|value| {
             let name = known.get_value(value.as_enum_number()?)?.name().to_owned();
@@ -60,6 +68,5 @@ fn needs(pool: &DescriptorPool, method: &MethodDescriptor) -> Option<String> {
             Some(format!("Permission::{variant}"))
         })
         .collect();
-    let names = names.filter(|names| !names.is_empty())?;
-    Some(format!("Needs::AnyOf(&[{}])", names.join(", ")))
+    Some(names?.join(", "))
 }

@@ -14,8 +14,8 @@ pub enum Needs {
     Nothing,
     /// Any valid token.
     Token,
-    /// A token with one of these permissions.
-    AnyOf(&'static [Permission]),
+    /// A token with one permission of the first list, and with all of the second.
+    Permissions { one_of: &'static [Permission], all_of: &'static [Permission] },
 }
 
 static BY_PATH: LazyLock<HashMap<&str, Needs>> =
@@ -26,6 +26,27 @@ impl Needs {
     /// not in the contracts have none and must not be called.
     pub fn of(path: &str) -> Option<Self> {
         BY_PATH.get(path).copied()
+    }
+
+    /// Fails if a caller with these permissions lacks one.
+    pub fn check(self, held: Permissions) -> Result<(), Fault> {
+        let Self::Permissions { one_of, all_of } = self else { return Ok(()) };
+        let has_all = all_of.iter().all(|permission| held.contains(*permission));
+        if has_all && held.contains_any(one_of) {
+            return Ok(());
+        }
+        Err(Fault::Forbidden(format!("requires the permission {self}")))
+    }
+}
+
+/// Formats the names of the permissions, such as `Execute and Read`.
+impl std::fmt::Display for Needs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self::Permissions { one_of, all_of } = self else { return Ok(()) };
+        let names = |permissions: &[Permission]| permissions.iter().map(crate::name_of).collect();
+        let (one_of, all_of): (Vec<String>, Vec<String>) = (names(one_of), names(all_of));
+        let one_of = one_of.join(" or ");
+        f.write_str(&[&[one_of], &all_of[..]].concat().join(" and "))
     }
 }
 

@@ -144,7 +144,13 @@ fn permissions_are_listed_in_the_order_of_the_contract() {
 fn methods_outside_the_contracts_have_no_access_rule() {
     assert!(Needs::of("/assay.catalog.v1.ProjectService/DropEverything").is_none());
     let create = Needs::of("/assay.catalog.v1.ProjectService/CreateProject");
-    assert!(matches!(create, Some(Needs::AnyOf([Permission::Write]))));
+    assert_eq!(create.unwrap().to_string(), "Write");
+    let share = Needs::of("/assay.execution.v1.ShareLinkService/CreateShareLink").unwrap();
+    assert_eq!(share.to_string(), "Execute and Read");
+    for (held, may) in [("Execute", false), ("Read", false), ("Read, Execute", true)] {
+        let held = Permissions::parse("UsagePermission", held).unwrap();
+        assert_eq!(share.check(held).is_ok(), may, "{held}");
+    }
 }
 
 #[test]

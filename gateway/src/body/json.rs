@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
+use assay_weight::Weight;
 use serde::{
     Deserializer,
     de::{DeserializeOwned, IgnoredAny, value::MapDeserializer},
@@ -17,12 +18,48 @@ const DEPTH: usize = 64;
 /// The fields of an object, not parsed yet.
 pub(crate) type Fields<'a> = BTreeMap<String, &'a RawValue>;
 
-/// Checks that a body is JSON and not nested too deeply, and returns its text.
-pub(crate) fn check(body: &[u8]) -> Result<&str, Problem> {
+/// A body, which is weighed and not parsed yet.
+pub(crate) struct JsonBody {
+    bytes: Vec<u8>,
+    weight: Weight,
+}
+
+impl JsonBody {
+    /// Weighs a body. Fails if it has too many values for one request.
+    pub(super) fn weigh(bytes: Vec<u8>) -> Result<Self, Problem> {
+        let weight = Weight::of(&bytes);
+        if weight.is_excessive() {
+            return Err(Problem::too_many_values());
+        }
+        Ok(Self { bytes, weight })
+    }
+
+    /// Returns the memory that it takes while it is parsed, in bytes.
+    pub(super) fn size(&self) -> usize {
+        self.bytes.len() + self.weight.bytes()
+    }
+
+    /// Checks that it is JSON and not nested too deeply, and returns its text.
+    pub(crate) fn check(&self) -> Result<&str, Problem> {
+        valid(&self.bytes, &self.weight)
+    }
+
+    /// Returns what was sent.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+/// Checks that a part of a body is JSON and not nested too deeply, and returns its text.
+pub(super) fn check(json: &[u8]) -> Result<&str, Problem> {
+    valid(json, &Weight::of(json))
+}
+
+fn valid<'j>(json: &'j [u8], weight: &Weight) -> Result<&'j str, Problem> {
     let json =
-        std::str::from_utf8(body).map_err(|_| Problem::malformed("the body is not valid UTF-8"))?;
+        std::str::from_utf8(json).map_err(|_| Problem::malformed("the body is not valid UTF-8"))?;
     serde_json::from_str::<IgnoredAny>(json).map_err(|error| malformed(&error))?;
-    if depth(json) > DEPTH {
+    if weight.deepest() > DEPTH {
         return Err(Problem::malformed(format!(
             "the body must not be nested more than {DEPTH} deep"
         )));
@@ -30,7 +67,7 @@ pub(crate) fn check(body: &[u8]) -> Result<&str, Problem> {
     Ok(json)
 }
 
-/// Parses JSON that [`check`] has accepted.
+/// Parses JSON that was checked.
 pub(crate) fn parse<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T, Problem> {
     deserialize(&mut serde_json::Deserializer::from_str(json))
 }
@@ -57,27 +94,6 @@ fn deserialize<'a, T: serde::Deserialize<'a>>(
 fn malformed(error: &serde_json::Error) -> Problem {
     let (line, column) = (error.line(), error.column());
     Problem::malformed(format!("the body is not valid JSON: see line {line}, column {column}"))
-}
-
-/// Returns the depth of valid JSON.
-fn depth(json: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    let (mut in_string, mut escaped) = (false, false);
-    for byte in json.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'"' => in_string = !in_string,
-            _ if in_string => {}
-            b'[' | b'{' => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b']' | b'}' => depth -= 1,
-            _ => {}
-        }
-    }
-    deepest
 }
 
 /// Translates an error of serde into the rule that a field breaks.

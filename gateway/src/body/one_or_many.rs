@@ -13,12 +13,7 @@ use utoipa::{
 };
 
 use super::{
-    bounded::Bounds,
-    filter::FieldFilter,
-    json::{check, parse},
-    missing,
-    object::Object,
-    read_filtered,
+    bounded::Bounds, filter::FieldFilter, json::parse, missing, object::Object, read_filtered,
 };
 use crate::problem::Problem;
 
@@ -30,7 +25,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for OneOrMany<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let body = read_filtered(FieldFilter::default(), Bounds::RECORDS, request).await?;
-        parse(check(&body.ok_or_else(missing)?)?)
+        parse(body.ok_or_else(missing)?.check()?)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Parts of the document that follow from the shape of an operation: its path parameters, the
 //! permission it needs, its headers and its failures.
 
-use assay_proto::{Needs, name_of};
+use assay_proto::Needs;
 use utoipa::openapi::{
     KnownFormat, ObjectBuilder, OpenApi, PathItem, RefOr, Required, SchemaFormat,
     path::{Operation, ParameterBuilder, ParameterIn},
@@ -43,7 +43,7 @@ fn remove_unused_inputs(document: &mut OpenApi) {
 }
 
 /// Lists the operations of a path with their HTTP methods.
-pub(super) fn operations(
+pub(crate) fn operations(
     item: &mut PathItem,
 ) -> impl Iterator<Item = (&'static str, &mut Operation)> {
     let all = [
@@ -53,6 +53,11 @@ pub(super) fn operations(
         ("DELETE", &mut item.delete),
     ];
     all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
+}
+
+/// Returns the path of the contract method that an operation calls, as its route names it.
+pub(crate) fn method_of(operation: &Operation) -> Option<&str> {
+    operation.extensions.as_ref()?.get(METHOD)?.as_str()
 }
 
 /// Declares the ids in a path as UUIDs, named like its segments, and the secret of a share link;
@@ -115,10 +120,13 @@ fn describe_permission(operation: &mut Operation) {
     let method = method.as_ref().and_then(|method| method.as_str());
     let method = method.unwrap_or_else(|| panic!("the route of {id} has no `{METHOD}`"));
     let needs = match Needs::of(method) {
-        Some(Needs::AnyOf(permissions)) => {
-            let names: Vec<String> =
-                permissions.iter().map(|p| format!("`{}`", name_of(p))).collect();
-            format!("Needs the permission {}.", names.join(" or "))
+        Some(needs @ Needs::Permissions { .. }) => {
+            let names = needs.to_string();
+            let quoted = names.split(' ').map(|word| match word {
+                "and" | "or" => word.to_owned(),
+                name => format!("`{name}`"),
+            });
+            format!("Needs the permission {}.", quoted.collect::<Vec<_>>().join(" "))
         }
         Some(Needs::Token) => "Needs a token.".to_owned(),
         Some(Needs::Nothing) => {

@@ -12,6 +12,12 @@ use super::Problem;
 /// Delay after which clients should retry if a service is unavailable.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
+/// The code of a body that exceeds a limit.
+const TOO_LARGE: &str = "too_large";
+
+/// Part of the message of tonic for a request that exceeds the limit of its client.
+const ENCODED: &str = "encoded message length too large";
+
 impl From<Status> for Problem {
     fn from(status: Status) -> Self {
         let details = status.get_error_details();
@@ -30,6 +36,7 @@ fn of_fault(status: &Status, details: &ErrorDetails, reason: &str) -> Problem {
         Code::PermissionDenied => StatusCode::FORBIDDEN,
         Code::NotFound => return Problem::not_found(),
         Code::AlreadyExists | Code::Aborted | Code::FailedPrecondition => StatusCode::CONFLICT,
+        Code::InvalidArgument if reason == TOO_LARGE => StatusCode::PAYLOAD_TOO_LARGE,
         Code::InvalidArgument => StatusCode::UNPROCESSABLE_ENTITY,
         Code::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
         Code::Unavailable => return unavailable(),
@@ -52,6 +59,7 @@ fn of_failed_call(status: &Status) -> Problem {
         Code::DeadlineExceeded => Problem::timed_out(),
         _ if status.source().is_some() => unavailable(),
         Code::Unavailable | Code::ResourceExhausted => unavailable(),
+        Code::OutOfRange if status.message().contains(ENCODED) => Problem::too_large(),
         code => {
             tracing::error!(%code, message = status.message(), "call failed unexpectedly");
             Problem::internal()

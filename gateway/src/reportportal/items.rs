@@ -9,7 +9,7 @@ use axum::{
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{body_of, form};
+use super::{body_of, form, reporter::Reporter};
 use crate::{body::media_type, path::Path, problem::Problem, services::Launches};
 
 /// An id in the answer to a request that creates something.
@@ -17,7 +17,7 @@ type Created = (StatusCode, Json<Value>);
 
 pub(super) async fn start(
     launches: State<Launches>,
-    caller: Caller,
+    Reporter(caller): Reporter,
     request: Request,
 ) -> Result<Created, Problem> {
     add(launches, &caller, LaunchEntryKind::Start, None, request).await.map(|id| created(&id))
@@ -25,7 +25,7 @@ pub(super) async fn start(
 
 pub(super) async fn start_child(
     launches: State<Launches>,
-    caller: Caller,
+    Reporter(caller): Reporter,
     Path((_, parent)): Path<(String, String)>,
     request: Request,
 ) -> Result<Created, Problem> {
@@ -36,7 +36,7 @@ pub(super) async fn start_child(
 
 pub(super) async fn finish(
     launches: State<Launches>,
-    caller: Caller,
+    Reporter(caller): Reporter,
     Path((_, item)): Path<(String, String)>,
     request: Request,
 ) -> Result<Json<Value>, Problem> {
@@ -48,7 +48,7 @@ pub(super) async fn finish(
 /// Stores a log as JSON, or several with their files in a form.
 pub(super) async fn log(
     launches: State<Launches>,
-    caller: Caller,
+    Reporter(caller): Reporter,
     request: Request,
 ) -> Result<Created, Problem> {
     if media_type(request.headers()).as_deref() == Some("multipart/form-data") {

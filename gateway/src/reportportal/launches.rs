@@ -13,14 +13,14 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::body_of;
+use super::{body_of, reporter::Reporter};
 use crate::{
     limit::RequestLimits, path::Path, problem::Problem, services::Launches, upload::UPLOAD_TIMEOUT,
 };
 
 pub(super) async fn start(
     State(mut launches): State<Launches>,
-    caller: Caller,
+    Reporter(caller): Reporter,
     Extension(limits): Extension<RequestLimits>,
     Path(project): Path<String>,
     request: Request,
@@ -34,7 +34,7 @@ pub(super) async fn start(
 /// Finishes a launch. `stop` names it by its number or id.
 pub(super) async fn finish(
     State(mut launches): State<Launches>,
-    caller: Caller,
+    Reporter(caller): Reporter,
     Path((_, launch)): Path<(String, String)>,
     request: Request,
 ) -> Result<Json<Value>, Problem> {
@@ -52,7 +52,7 @@ pub(super) async fn finish(
 /// Changes attributes and the description of a launch.
 pub(super) async fn update(
     State(mut launches): State<Launches>,
-    caller: Caller,
+    Reporter(caller): Reporter,
     Path((_, launch)): Path<(String, String)>,
     request: Request,
 ) -> Result<Json<Value>, Problem> {
@@ -65,7 +65,7 @@ pub(super) async fn update(
 
 pub(super) async fn find(
     State(mut launches): State<Launches>,
-    caller: Caller,
+    Reporter(caller): Reporter,
     Path((_, launch)): Path<(String, String)>,
 ) -> Result<Json<Value>, Problem> {
     Ok(Json(listed(&one(&mut launches, &caller, launch).await?)))
@@ -80,7 +80,7 @@ pub(super) struct Filter {
 
 pub(super) async fn list(
     State(mut launches): State<Launches>,
-    caller: Caller,
+    Reporter(caller): Reporter,
     Query(Filter { uuids }): Query<Filter>,
 ) -> Result<Json<Value>, Problem> {
     let ids = uuids.split(',').map(|id| id.trim().to_owned()).filter(|id| !id.is_empty());
@@ -94,7 +94,7 @@ pub(super) async fn list(
 
 pub(super) async fn merge(
     State(mut launches): State<Launches>,
-    caller: Caller,
+    Reporter(caller): Reporter,
     Extension(limits): Extension<RequestLimits>,
     Path(project): Path<String>,
     request: Request,

@@ -15,7 +15,7 @@ use super::{
     page::{self, Next, Paging},
 };
 use crate::{
-    body::{self, Bounds, FieldFilter},
+    body::{self, Bounds, FieldFilter, JsonBody},
     gathered::CaseCalls,
     problem::Problem,
     services::{Projects, TestCases},
@@ -46,7 +46,8 @@ pub(super) fn fields() -> Value {
 pub(super) async fn object(request: Request) -> Result<Map<String, Value>, Problem> {
     let body = body::read_filtered(FieldFilter::default(), Bounds::RECORDS, request).await?;
     let malformed = |error| Problem::malformed(format!("the body is not a JSON object: {error}"));
-    serde_json::from_slice(&body.unwrap_or_else(|| b"{}".to_vec())).map_err(malformed)
+    let body = body.map_or_else(|| b"{}".to_vec(), JsonBody::into_bytes);
+    serde_json::from_slice(&body).map_err(malformed)
 }
 
 /// Returns a text of a body.

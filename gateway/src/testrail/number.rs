@@ -12,9 +12,10 @@ use crate::{problem::Problem, services::Runs};
 /// Number of the test cases that a number can stand for.
 const TEST_CASES: i64 = 1 << 31;
 
-/// Returns the number of a test: of a test case in a run.
+/// Returns the number of a test: of a test case in a run. A client can name a test case by any number,
+/// which stays positive.
 pub(super) fn test(run: i64, case: i64) -> i64 {
-    run * TEST_CASES + case
+    run.saturating_mul(TEST_CASES).saturating_add(case)
 }
 
 /// Returns the numbers of the run and the test case of a test.

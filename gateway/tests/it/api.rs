@@ -21,6 +21,10 @@ use crate::services::{self, Hanging, Uploaded};
 /// An arbitrary id; the test services ignore most ids.
 pub(crate) const ID: &str = "01a1b2c3-0000-7000-8000-000000000001";
 
+/// The permissions of the caller: those of all operations, except `CustomerManagement`.
+const PERMISSIONS: &str =
+    "Read, Write, Execute, Accept, Reject, UserSettings, UserManagement, Automation";
+
 #[derive(Parser)]
 struct Options {
     #[command(flatten)]
@@ -86,7 +90,7 @@ impl Api {
             verifier,
             stopping: CancellationToken::new(),
         };
-        let permissions = Permissions::parse("", "Read, Write, Execute").unwrap();
+        let permissions = Permissions::parse("", PERMISSIONS).unwrap();
         let token = || {
             let grant = Grant::new(CustomerId::new(), UserId::new(), "Ada", permissions);
             issuer.issue(grant).unwrap()

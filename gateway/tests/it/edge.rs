@@ -139,8 +139,8 @@ async fn a_request_that_waits_too_long_for_its_turn_is_refused() {
 #[tokio::test]
 async fn a_customer_cannot_use_all_memory_for_bodies() {
     let api = Api::start().await;
-    // Three quarters of 64 MiB, in chunks of 64 KiB; the first chunk of each body is not counted.
-    stall(&api, 51, &vec![b' '; 1 << 20]).await;
+    // Three quarters of 128 MiB, in chunks of 64 KiB; the first chunk of each body is not counted.
+    stall(&api, 103, &vec![b' '; 1 << 20]).await;
     let large = || Body::from(format!(r#"{{"Name":"{}"}}"#, "a".repeat(1 << 20).split_off(100)));
     let rejected = api.send(api.request("POST", "/api/projects"), large()).await;
     rejected.problem(503, "overloaded");
@@ -149,6 +149,33 @@ async fn a_customer_cannot_use_all_memory_for_bodies() {
         (api.request("POST", "/api/projects"), Body::from(r#"{"Name":"small"}"#)),
     ] {
         assert_eq!(api.send(request, body).await.status, StatusCode::CREATED);
+    }
+}
+
+#[tokio::test]
+async fn a_body_of_too_many_values_is_refused_before_it_is_parsed() {
+    let api = Api::start().await;
+    for (path, values) in [
+        ("/api/projects/p/testcases/c/testplans/t", "{}"),
+        ("/api/projects/p/testcases/c/testplans/t", "0"),
+        ("/api/projects/p", "[]"),
+    ] {
+        let body = format!(r#"{{"Variables":[{}]}}"#, vec![values; 1_400_000].join(","));
+        let refused = api.send(api.request("PUT", path), Body::from(body)).await;
+        let problem = refused.problem(413, "too_large");
+        assert!(problem["detail"].as_str().unwrap().contains("too many"), "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn a_caller_without_permission_is_refused_before_the_body_is_read() {
+    let api = Api::start().await;
+    for (method, path) in
+        [("POST", "/api/management/customers"), ("PUT", "/api/management/customers/c")]
+    {
+        let endless = stalled(b"{".to_vec(), &Arc::new(Semaphore::new(0)));
+        let refused = timeout(Duration::from_secs(5), api.send(api.request(method, path), endless));
+        refused.await.expect("the answer does not wait for the body").problem(403, "forbidden");
     }
 }
 

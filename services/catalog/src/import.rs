@@ -62,7 +62,8 @@ impl import_service_server::ImportService for ImportService {
         project::store::find(&self.db, customer, project).await?;
 
         // A slow body holds only the memory of the received bytes.
-        let parse = move |body: Body, _: &mut Memory| rows::read(body.into_file(), &target);
+        let parse =
+            move |body: Body, memory: &mut Memory| rows::read(body.into_file(), &target, memory);
         let (rows, _memory) = self.intake.read(customer, pieces, parse).await?;
         let _written = self.written.acquire(customer).await?;
         let plans = plans::valid(&self.secrets, &caller, &rows)?;

@@ -111,7 +111,8 @@ impl automation_service_server::AutomationService for AutomationService {
         let schedule = lease::store::schedule_of(&self.db, customer, id);
         let schedule = self.limits.read(customer, schedule).await?;
 
-        let parse = |body: Body, _: &mut Memory| json::read(body.into_file(), Source::Engine);
+        let parse =
+            |body: Body, memory: &mut Memory| json::read(body.into_file(), Source::Engine, memory);
         let (results, memory) = self.limits.intake.read(customer, pieces, parse).await?;
         let writer = self.limits.write(customer, schedule.execution_id.0).await?;
         let mut tx = begin(&self.db).await?;

@@ -5,6 +5,8 @@ pub(crate) mod expiry;
 pub(crate) mod rules;
 pub(crate) mod store;
 
+use std::collections::HashMap;
+
 use assay_auth::Caller;
 use assay_events::publish;
 use assay_fingerprint::Fingerprint;
@@ -31,6 +33,21 @@ use crate::{
     progress::{execution::ExecutionState, report::TestReportState},
 };
 
+/// Returns the failing reports that are muted, with their tickets: those whose failures are all known at
+/// this moment. This alone decides it, for results that arrive and for reviews.
+pub(crate) async fn muted(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    state: &ExecutionState,
+    failing: &[String],
+) -> Result<HashMap<String, String>, Fault> {
+    // Known failures do not apply to the past.
+    if state.is_past() {
+        return Ok(HashMap::new());
+    }
+    store::muted(tx, customer, &state.execution.project_id, failing).await
+}
+
 /// Mutes those of the failing reports that are about to be stored whose failures are all known.
 pub(crate) async fn mute(
     tx: &mut PgTransaction<'_>,
@@ -38,17 +55,13 @@ pub(crate) async fn mute(
     state: &ExecutionState,
     reports: &mut [TestReportState],
 ) -> Result<(), Fault> {
-    // Known failures do not apply to the past.
-    if state.is_past() {
-        return Ok(());
-    }
     let mut changed: Vec<_> = reports.iter_mut().filter(|report| report.changed).collect();
     let failing: Vec<String> = changed
         .iter()
         .filter(|report| report.ended_result().is_some_and(TestResult::is_failure))
         .map(|report| report.published.id.clone())
         .collect();
-    let mut muted = store::muted(tx, customer, &state.execution.project_id, &failing).await?;
+    let mut muted = muted(tx, customer, state, &failing).await?;
     for report in &mut changed {
         match muted.remove(&report.published.id) {
             Some(ticket) => (report.is_muted, report.ticket) = (true, ticket),

@@ -26,7 +26,10 @@ use assay_proto::{
         launch_service_server,
     },
 };
-use assay_runtime::{Shares, body::open};
+use assay_runtime::{
+    Shares,
+    body::{Memory, open},
+};
 use sqlx::PgPool;
 use tokio::time::timeout;
 use tonic::{Request, Response, Status, Streaming};
@@ -203,7 +206,7 @@ impl launch_service_server::LaunchService for Launches {
         let limits = &self.0.executions.limits;
         let ((), pieces) = open(request.into_inner()).await?;
         let intake = limits.intake.up_to(LARGEST_FORM);
-        let parse = |body, _: &mut _| logs::read(body);
+        let parse = |body, memory: &mut Memory| logs::read(body, memory);
         let ((entries, ids), memory) = intake.read(caller.customer, pieces, parse).await?;
         let stored = staging::stage(&self.0.db, caller.customer, &entries);
         limits.read(caller.customer, stored).await?;

@@ -104,7 +104,8 @@ impl result_service_server::ResultService for ResultService {
         self.limits.read(customer, found).await?;
 
         let source = Source::Execution { lines: target.lines };
-        let parse = move |body: Body, _: &mut Memory| json::read(body.into_file(), source);
+        let parse =
+            move |body: Body, memory: &mut Memory| json::read(body.into_file(), source, memory);
         let (results, memory) = self.limits.intake.read(customer, pieces, parse).await?;
         let added = Added { results, ..Added::default() };
         Ok(Response::new(self.add(&caller, project, execution, added, memory).await?))

@@ -4,6 +4,7 @@ mod attachment;
 mod attempts;
 mod body;
 mod number;
+mod repetition;
 mod results;
 pub(crate) mod store;
 
@@ -18,7 +19,7 @@ use assay_proto::{
 };
 use assay_runtime::{
     begin,
-    body::{Body, open},
+    body::{Body, Memory, open},
 };
 use sqlx::PgPool;
 use tonic::{Request, Response, Status, Streaming};
@@ -126,7 +127,9 @@ impl run_service_server::RunService for RunService {
         let (target, pieces) = open(request.into_inner()).await?;
         // Fail before the client sends megabytes in vain.
         let run = self.find(caller.customer, Kind::Run, target.run).await?;
-        let parse = move |body: Body, _: &mut _| body::read(body.into_file(), target.test_case);
+        let parse = move |body: Body, memory: &mut Memory| {
+            body::read(body.into_file(), target.test_case, memory)
+        };
         let intake = &self.results.limits.intake;
         let (results, memory) = intake.read(caller.customer, pieces, parse).await?;
         Ok(Response::new(Box::pin(self.add(&caller, &run, results, memory)).await?))

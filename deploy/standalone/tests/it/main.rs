@@ -19,6 +19,7 @@ mod end_to_end;
 mod engines;
 mod examples;
 mod faults;
+mod fillers;
 mod identity;
 mod installation;
 mod junit;

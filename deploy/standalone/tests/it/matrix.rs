@@ -65,12 +65,8 @@ async fn every_operation_needs_exactly_the_documented_permissions() {
     }
     let mut clients = BTreeMap::new();
     for operation in &all {
-        let Needs::AnyOf(needed) = &operation.needs else { continue };
-        let (each, others): (Vec<&str>, Vec<&str>) =
-            PERMISSIONS.into_iter().partition(|one| needed.iter().any(|needed| needed == one));
-        // Each of the permissions is enough alone, and the others are not, even together.
-        let others = (others.join(", "), false);
-        for (permissions, may) in each.iter().map(|one| ((*one).to_owned(), true)).chain([others]) {
+        let Needs::Permissions(one_of, all_of) = &operation.needs else { continue };
+        for (permissions, may) in sufficient(one_of, all_of) {
             if let Entry::Vacant(vacant) = clients.entry(permissions.clone()) {
                 vacant.insert(create_client(&world, &permissions).await);
             }
@@ -83,6 +79,18 @@ async fn every_operation_needs_exactly_the_documented_permissions() {
         }
     }
     world.stop().await;
+}
+
+/// Returns sets of permissions, and whether each is sufficient: one of the first list with all of the
+/// second is, and all others are not without them.
+fn sufficient(one_of: &[String], all_of: &[String]) -> Vec<(String, bool)> {
+    let without = |lacking: &[String]| {
+        let kept = PERMISSIONS.into_iter().filter(|one| !lacking.iter().any(|other| other == one));
+        kept.collect::<Vec<_>>().join(", ")
+    };
+    let enough = one_of.iter().map(|one| ([&[one.clone()], all_of].concat().join(", "), true));
+    let too_few = all_of.iter().map(|one| (without(std::slice::from_ref(one)), false));
+    enough.chain([(without(one_of), false)]).chain(too_few).collect()
 }
 
 /// Returns a client with an API token of the administrator that has these permissions.

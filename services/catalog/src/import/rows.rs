@@ -9,6 +9,8 @@ use assay_proto::{
     },
 };
 use assay_records::{Check, elements};
+use assay_runtime::body::Memory;
+use assay_weight::HEAVIEST;
 use csv::{ErrorKind, ReaderBuilder, StringRecord};
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -34,9 +36,13 @@ pub(super) struct Row {
     pub(super) plans: Vec<TestPlanRowInput>,
 }
 
-/// Parses all rows. Fails with all violations at once.
-pub(super) fn read(body: impl BufRead, target: &ImportTestCasesTarget) -> Result<Vec<Row>, Fault> {
-    let mut rows = Rows { is_exact: target.exact, ..Rows::default() };
+/// Parses all rows, and acquires memory for each before. Fails with all violations at once.
+pub(super) fn read(
+    body: impl BufRead,
+    target: &ImportTestCasesTarget,
+    memory: &mut Memory,
+) -> Result<Vec<Row>, Fault> {
+    let mut rows = Rows { is_exact: target.exact, ..Rows::new(memory) };
     let format = target.format();
     if format == ImportFormat::Csv {
         read_csv(body, &mut rows)?;
@@ -47,15 +53,32 @@ pub(super) fn read(body: impl BufRead, target: &ImportTestCasesTarget) -> Result
     rows.check.done().map(|()| rows.parsed)
 }
 
-#[derive(Default)]
-struct Rows {
+struct Rows<'m> {
     parsed: Vec<Row>,
     check: Check,
     /// Whether the cells of CSV are used unchanged.
     is_exact: bool,
+    /// Weight of the rows so far, in bytes.
+    weight: usize,
+    memory: &'m mut Memory,
 }
 
-impl Rows {
+impl<'m> Rows<'m> {
+    fn new(memory: &'m mut Memory) -> Self {
+        Self { parsed: Vec::new(), check: Check::default(), is_exact: false, weight: 0, memory }
+    }
+
+    /// Acquires memory for the values of a row. Fails if the import has too many.
+    fn acquire(&mut self, weight: usize) -> Result<(), Fault> {
+        self.weight += weight;
+        if self.weight > HEAVIEST {
+            let reason =
+                "the import has too many objects and values: send fewer rows in one request";
+            return Err(Fault::Refused { code: "too_large", reason: reason.to_owned() });
+        }
+        self.memory.grow(weight)
+    }
+
     /// Returns the index of the next row. Fails if there are too many rows.
     fn next(&self) -> Result<usize, Fault> {
         if self.parsed.len() < MOST_ROWS {
@@ -67,6 +90,7 @@ impl Rows {
     #[expect(clippy::zero_sized_map_values, reason = "only the names of the fields are read")]
     fn add_json(&mut self, json: &RawValue) -> Result<(), Fault> {
         let index = self.next()?;
+        self.acquire(elements::weight(json))?;
         let row = elements::parse::<HashMap<String, IgnoredAny>>(json, index)
             .and_then(|fields| Ok((elements::parse::<TestCaseRowInput>(json, index)?, fields)));
         let row = row.map(|(row, fields)| {
@@ -91,6 +115,7 @@ impl Rows {
 
     fn add_csv(&mut self, header: &[Option<&str>], record: &StringRecord) -> Result<(), Fault> {
         let index = self.next()?;
+        self.acquire(size_of::<Row>())?;
         if record.len() != header.len() {
             let problem = format!("has {} fields, the header has {}", record.len(), header.len());
             self.check.refuse(index.to_string(), problem);
@@ -111,7 +136,7 @@ impl Rows {
     }
 }
 
-fn read_csv(mut body: impl BufRead, rows: &mut Rows) -> Result<(), Fault> {
+fn read_csv(mut body: impl BufRead, rows: &mut Rows<'_>) -> Result<(), Fault> {
     let start = body.fill_buf().map_err(Fault::internal)?;
     if start.starts_with(BYTE_ORDER_MARK) {
         body.consume(BYTE_ORDER_MARK.len());
@@ -159,6 +184,10 @@ fn malformed(error: &csv::Error) -> Fault {
 
 #[cfg(test)]
 mod tests {
+    use assay_proto::CustomerId;
+    use assay_runtime::body::Intake;
+    use tokio::task::spawn_blocking;
+
     use super::*;
 
     type Parsed = (Option<String>, String, String, Vec<String>);
@@ -167,8 +196,19 @@ mod tests {
         ImportTestCasesTarget { format: format.into(), ..ImportTestCasesTarget::default() }
     }
 
+    /// Reads the rows of a body on a thread, as the service does.
+    fn read_all(body: &[u8], target: &ImportTestCasesTarget) -> Result<Vec<Row>, Fault> {
+        let runtime = tokio::runtime::Runtime::new().map_err(Fault::internal)?;
+        let (body, target) = (body.to_vec(), target.clone());
+        runtime.block_on(async {
+            let mut memory = Intake::new(64).reserve(CustomerId::new(), 1).await?;
+            let read = spawn_blocking(move || read(&body[..], &target, &mut memory));
+            read.await.map_err(Fault::internal)?
+        })
+    }
+
     fn parsed(body: &str, format: ImportFormat) -> Vec<Parsed> {
-        let rows = read(body.as_bytes(), &target(format)).unwrap();
+        let rows = read_all(body.as_bytes(), &target(format)).unwrap();
         let rows = rows.into_iter().map(|Row { input, fields, .. }| {
             (input.identifier, input.name, input.description, fields)
         });
@@ -198,7 +238,7 @@ mod tests {
         let csv = "Name,Description\n'=1+1,'tis\n'-a,''@b\n=2,'\n";
         let names = |exact| {
             let target = ImportTestCasesTarget { exact, ..target(ImportFormat::Csv) };
-            let rows = read(csv.as_bytes(), &target).unwrap();
+            let rows = read_all(csv.as_bytes(), &target).unwrap();
             rows.into_iter().map(|row| (row.input.name, row.input.description)).collect::<Vec<_>>()
         };
         let rows = |rows: [(&str, &str); 3]| rows.map(|(a, b)| (a.to_owned(), b.to_owned()));
@@ -209,7 +249,8 @@ mod tests {
     #[test]
     fn violations_of_all_rows_are_reported_at_once() {
         let body = r#"[{"Name": null}, 5, {"Name": "fits"}, {"Description": 5}, []]"#;
-        let Err(Fault::Invalid(violations)) = read(body.as_bytes(), &target(ImportFormat::Json))
+        let Err(Fault::Invalid(violations)) =
+            read_all(body.as_bytes(), &target(ImportFormat::Json))
         else {
             panic!("the import should be rejected");
         };
@@ -217,7 +258,7 @@ mod tests {
         assert_eq!(fields, ["0/Name", "1", "3/Description", "4"]);
 
         let csv = "Identifier,Name\na,A\nb\nc,C,more\n";
-        let Err(Fault::Invalid(violations)) = read(csv.as_bytes(), &target(ImportFormat::Csv))
+        let Err(Fault::Invalid(violations)) = read_all(csv.as_bytes(), &target(ImportFormat::Csv))
         else {
             panic!("the import should be rejected");
         };
@@ -235,11 +276,19 @@ mod tests {
             (b"Name,name\n1,2\n", ImportFormat::Csv),
             (b"Name\n\xff\n", ImportFormat::Csv),
         ] {
-            let rejected = read(body, &target(format));
+            let rejected = read_all(body, &target(format));
             assert!(matches!(rejected, Err(Fault::Malformed(_))), "{}", body.escape_ascii());
         }
         let endless = std::iter::repeat_n("{\"Name\": \"A\"}\n", MOST_ROWS + 1).collect::<String>();
-        let rejected = read(endless.as_bytes(), &target(ImportFormat::Ndjson));
+        let rejected = read_all(endless.as_bytes(), &target(ImportFormat::Ndjson));
         assert!(matches!(rejected, Err(Fault::Invalid(_))));
+    }
+
+    #[test]
+    fn an_import_of_many_empty_values_is_refused_before_they_are_parsed() {
+        let plans = vec!["{}"; 60_000].join(",");
+        let row = format!("{{\"Name\":\"A\",\"TestPlans\":[{plans}]}}\n");
+        let refused = read_all(row.repeat(3).as_bytes(), &target(ImportFormat::Ndjson));
+        assert!(matches!(refused, Err(Fault::Refused { code: "too_large", .. })), "too many plans");
     }
 }

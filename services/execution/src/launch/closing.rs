@@ -22,8 +22,13 @@ use crate::{
     test_report,
 };
 
-/// Maximum memory that is reserved for a launch, in bytes. The logs of a larger one are shortened.
-const MEMORY: usize = 96 << 20;
+/// Maximum memory of the items of a launch with their logs, of which long ones are shortened, in bytes:
+/// about 100,000 items.
+const LARGEST: usize = 64 << 20;
+
+/// Number of times that storing a launch is begun without coming to an end, before its requests are only
+/// kept. A program can also be stopped for another reason.
+const MOST_TAKEN: i32 = 5;
 
 /// Test cases that were adopted for the results of a launch.
 enum Adoption {
@@ -52,6 +57,12 @@ impl Launches {
             Err(fault) => return Err(fault.into()),
         };
         self.store_files(launch, execution).await?;
+        if launch.taken > MOST_TAKEN {
+            tracing::warn!(launch.id = %launch.id, launch.taken,
+                "programs that store the results of a launch do not survive; keeping its requests as \
+                 artifacts");
+            return self.keep(launch, (project, execution)).await;
+        }
         if launch.ended || state.has_ended() {
             return self.keep(launch, (project, execution)).await;
         }
@@ -174,9 +185,9 @@ impl Launches {
         with_logs: bool,
     ) -> Result<(Launched, i64, Memory), Status> {
         let (db, customer) = (&self.0.db, launch.customer);
-        let size = self.read_with(customer, store::size(db, launch, with_logs)).await?;
-        let size = usize::try_from(size).unwrap_or(MEMORY).min(MEMORY);
-        let memory = self.0.executions.limits.intake.reserve(customer, size).await?;
+        // A page is read before it is known how much memory it takes.
+        let mut memory = self.0.executions.limits.intake.reserve(customer, store::PAGE).await?;
+        let mut reserved = 0;
         let mut contents = Launch::of_agent(&launch.agent).with_reruns(launch.reruns > 0);
         let mut last = launch.last_sequence;
         loop {
@@ -191,6 +202,12 @@ impl Launches {
                 contents
             });
             contents = added.await.map_err(Fault::internal)?;
+            if contents.size() > LARGEST {
+                return Err(too_large().into());
+            }
+            // The tests take as much again.
+            memory.hold(2 * (contents.size() - reserved)).await?;
+            reserved = contents.size();
         }
         let launched = spawn_blocking(move || contents.end()).await.map_err(Fault::internal)?;
         Ok((launched, last, memory))
@@ -215,6 +232,14 @@ pub(super) async fn results(launched: Launched, finished: bool) -> Result<Report
         file::of_tests(launched.tests.into_iter().chain(uncertain))
     });
     tests.await.map_err(Fault::internal)?
+}
+
+fn too_large() -> Fault {
+    let reason = format!(
+        "the launch has more than {} MiB of items: report it in several launches",
+        LARGEST >> 20
+    );
+    Fault::Refused { code: "too_large", reason }
 }
 
 /// Whether a call fails in the same way if it is repeated.

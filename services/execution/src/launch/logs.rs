@@ -2,35 +2,38 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use assay_formats::parse_lenient;
+use assay_formats::lenient;
 use assay_proto::{Fault, execution::LaunchEntryKind};
-use assay_runtime::body::{Body, File};
+use assay_records::elements;
+use assay_runtime::body::{Body, File, Memory};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::body::{self, Entry, Kind, Named};
 use crate::result::attachments::{name_of, safe_content_type};
 
+/// Memory that a log takes beside its text, in bytes.
+const ENTRY: usize = 300;
+
 /// Reads a form: a file without a name with the logs, a JSON array, and the files that they name.
 /// Returns the requests, and the ids of the logs.
-pub(super) fn read(body: Body) -> Result<(Vec<Entry>, Vec<Uuid>), Fault> {
+pub(super) fn read(body: Body, memory: &mut Memory) -> Result<(Vec<Entry>, Vec<Uuid>), Fault> {
     let (files, logs): (Vec<File>, Vec<File>) =
         body.files.into_iter().partition(|file| file.is_attachment);
     let mut files = by_name(files);
     let (mut entries, mut ids) = (Vec::new(), Vec::new());
     for part in logs {
-        let text = part.parts().collect::<Vec<_>>().concat();
-        let logs: Vec<Value> = parse_lenient(&text).map_err(|error| {
-            Fault::Malformed(format!("json_request_part is not a JSON array of logs: {error}"))
-        })?;
-        for mut log in logs {
+        let text = lenient(part).map_err(Fault::internal)?;
+        let read = elements::read(text, false, |log| {
+            memory.lend(elements::weight(log))?;
+            let mut log: Value = elements::parse(log, ids.len())?;
             let file = log["file"]["name"].as_str().and_then(|name| {
                 // A name may be that of several files, one for each log that has it.
                 files.get_mut(name).and_then(VecDeque::pop_front)
             });
             let stored = file.map(|file| stored(&mut log, &file));
-            let text = log.to_string().into();
-            let (entry, id) = body::entry(LaunchEntryKind::Log, None, text)?;
+            memory.grow(ENTRY)?;
+            let (entry, id) = body::entry(LaunchEntryKind::Log, None, log.to_string().into())?;
             ids.push(id);
             entries.extend(stored.map(|(named, contents)| Entry {
                 launch: entry.launch,
@@ -41,7 +44,12 @@ pub(super) fn read(body: Body) -> Result<(Vec<Entry>, Vec<Uuid>), Fault> {
                 file: Some(named),
             }));
             entries.push(entry);
-        }
+            Ok(())
+        });
+        read.map_err(|fault| match fault {
+            Fault::Malformed(reason) => Fault::Malformed(format!("json_request_part: {reason}")),
+            fault => fault,
+        })?;
     }
     if entries.is_empty() {
         return Err(Fault::Malformed("json_request_part: must be an array of logs".to_owned()));

@@ -33,6 +33,9 @@ impl Launches {
             return Err(Fault::NotFound("launch").into());
         }
         let sources: Vec<LaunchId> = found.iter().map(|(id, _)| *id).collect();
+        if sources.contains(&opening.launch) {
+            return Err(Fault::invalid("uuid", "must not be that of a merged launch").into());
+        }
         // Before an execution is opened in vain.
         merging::require(db, customer, &sources).await?;
         let target = opening.launch;

@@ -13,7 +13,7 @@ pub(super) use self::{
         LEASE, count_waiting, end, postpone, release, remove_old, renew, resume, take_due,
         wait_for_caller, waiting,
     },
-    requests::{Staged, next_file, requests, size},
+    requests::{PAGE, Staged, next_file, requests},
 };
 use super::{
     OfProject,
@@ -44,13 +44,16 @@ pub(super) struct StoredLaunch {
     /// How often its tests were run again.
     pub(super) reruns: i32,
     pub(super) description: String,
+    /// How often programs have begun to store its results, and did not survive or did not finish.
+    pub(super) taken: i32,
 }
 
 /// The columns of a launch.
 const COLUMNS: &str = "customer_id, id, project_id, execution_id, agent,
     finished_at is not null as finished, ended_at is not null as ended,
     coalesce(last_sequence, 0) as last_sequence,
-    coalesce(due_at <= now() - interval '1 day', false) as is_overdue, reruns, description";
+    coalesce(due_at <= now() - interval '1 day', false) as is_overdue, reruns, description,
+    taken";
 
 #[derive(FromRow)]
 struct Row {
@@ -65,6 +68,7 @@ struct Row {
     is_overdue: bool,
     reruns: i32,
     description: String,
+    taken: i32,
 }
 
 impl From<Row> for StoredLaunch {
@@ -80,6 +84,7 @@ impl From<Row> for StoredLaunch {
             is_overdue: row.is_overdue,
             reruns: row.reruns,
             description: row.description,
+            taken: row.taken,
         }
     }
 }

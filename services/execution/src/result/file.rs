@@ -2,7 +2,7 @@
 
 use assay_formats::{
     Attempt, Nature, Problem, Test,
-    allure::{self, ARCHIVE, Archive, Files},
+    allure::{self, ARCHIVE, Archive, Files, directory_size},
     archive,
 };
 use assay_proto::{Fault, TestResult};
@@ -111,8 +111,8 @@ fn read_file(
 ) -> Result<(), Fault> {
     let chunks = Chunks::new(file.parts());
     if chunks.starts_with(ARCHIVE) {
+        memory.grow(directory_size(file.parts())?)?;
         let mut archive = Archive::open(chunks)?;
-        memory.grow(archive.directory_size())?;
         return read_folder(results, &mut archive, memory);
     }
     results.attachments.offer(attached);

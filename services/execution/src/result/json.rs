@@ -2,7 +2,7 @@
 
 use assay_proto::Fault;
 use assay_records::{Check, elements};
-use assay_runtime::body::File;
+use assay_runtime::body::{File, Memory};
 use serde_json::value::RawValue;
 
 use crate::{
@@ -23,13 +23,18 @@ pub(crate) enum Source {
     Engine,
 }
 
-/// Parses and checks the results in a body.
-pub(crate) fn read(body: File, source: Source) -> Result<Vec<Reported>, Fault> {
+/// Parses and checks the results in a body, and acquires memory for each while it is parsed.
+pub(crate) fn read(
+    body: File,
+    source: Source,
+    memory: &mut Memory,
+) -> Result<Vec<Reported>, Fault> {
     let mut results = Results {
         read: Vec::new(),
         check: Check::with_limit(MOST_VIOLATIONS),
         steps: steps::Writer::new()?,
         of_cases: source != Source::Engine,
+        memory,
     };
     let lines = source == (Source::Execution { lines: true });
     elements::read(body, lines, |result| results.add(result))?;
@@ -38,22 +43,24 @@ pub(crate) fn read(body: File, source: Source) -> Result<Vec<Reported>, Fault> {
 }
 
 /// The results so far.
-struct Results {
+struct Results<'m> {
     read: Vec<Reported>,
     check: Check,
     steps: steps::Writer,
     /// Whether each result has to name its test case.
     of_cases: bool,
+    memory: &'m mut Memory,
 }
 
-impl Results {
+impl Results<'_> {
     fn add(&mut self, json: &RawValue) -> Result<(), Fault> {
-        let Self { read, check, steps, of_cases } = self;
+        let Self { read, check, steps, of_cases, memory } = self;
         let index = read.len();
         if index == MOST_RESULTS {
             let problem = format!("must have at most {MOST_RESULTS} results");
             return Err(Fault::invalid("", problem));
         }
+        memory.lend(elements::weight(json))?;
         let result = match elements::parse(json, index) {
             Ok(input) => {
                 let rules = |check: &mut Check| rules::check_result(input, *of_cases, steps, check);

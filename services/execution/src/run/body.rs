@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use assay_formats::{Attempt, Nature, Problem, Step, Test, parse_lenient_from, parse_seconds};
 use assay_proto::{Fault, TestResult};
-use assay_runtime::body::File;
+use assay_runtime::body::{File, Memory};
+use assay_weight::Weight;
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -60,8 +61,19 @@ struct StepBody {
     status_id: Value,
 }
 
-/// Reads results, or the only one of a test case.
-pub(super) fn read(file: File, test_case: Option<i64>) -> Result<Results, Fault> {
+/// Reads results, or the only one of a test case, and acquires memory for them before.
+pub(super) fn read(
+    file: File,
+    test_case: Option<i64>,
+    memory: &mut Memory,
+) -> Result<Results, Fault> {
+    let mut weight = Weight::default();
+    file.parts().for_each(|part| weight.add(part));
+    if weight.is_excessive() {
+        let reason = "the body has too many objects and values: send fewer results in one request";
+        return Err(Fault::Refused { code: "too_large", reason: reason.to_owned() });
+    }
+    memory.grow(weight.bytes())?;
     let mut digest = digest::Context::new(&digest::SHA256);
     digest.update(&test_case.unwrap_or_default().to_le_bytes());
     file.parts().for_each(|part| digest.update(part));
@@ -216,7 +228,7 @@ impl Selection {
 }
 
 /// The attempt that a result is, as the details of its number.
-#[derive(Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct AttemptOf {
     pub(super) report: uuid::Uuid,
     pub(super) instance: i32,

@@ -15,6 +15,7 @@ use super::{
     RunService, attempts,
     body::{self, AttemptOf, Results, Selection, Sent},
     number::{Kind, Numbered},
+    repetition,
     store::{self, Record},
 };
 use crate::{
@@ -46,12 +47,17 @@ impl RunService {
         };
         let Report { results, .. } = tests.await.map_err(Fault::internal)??;
 
-        let keys = keys(&digest, outcomes.len());
-        let mut added = Added { results, digest: Some(digest), ..Added::default() };
+        let mut added = Added { results, ..Added::default() };
         let more =
             self.results.prepare(caller, project, execution, &mut added, &mut memory).await?;
         let writer = self.results.limits.write(customer, execution.0).await?;
         let mut tx = begin(&self.db).await?;
+        attempts::lock_execution(&mut tx, customer, execution).await?;
+        let named = outcomes.iter().filter_map(|(case, _)| identifiers.get(case));
+        let named: Vec<&str> = named.map(String::as_str).collect();
+        let identity = repetition::identity(&mut tx, customer, execution, &digest, &named).await?;
+        let keys = repetition::keys(&identity, outcomes.len());
+        added.digest = Some(identity);
         result::report(&mut tx, customer, project, execution, added, more).await?;
         attempts::shorten_grace(&mut tx, customer, execution).await?;
         let cases: Vec<&str> = identifiers.values().map(String::as_str).collect();
@@ -117,13 +123,6 @@ impl RunService {
         }
         Ok(unknown)
     }
-}
-
-/// Returns the keys of the results of a request, which are the same when it is repeated.
-fn keys(digest: &[u8], results: usize) -> Vec<String> {
-    let digest = digest.iter().take(16);
-    let digest = digest.fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"));
-    (0..results).map(|index| format!("{digest}/{index}")).collect()
 }
 
 /// Returns which attempt each result is: the last one of a test case is its last attempt.

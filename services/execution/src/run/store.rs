@@ -73,6 +73,27 @@ async fn of_keys(
     Ok(found.into_iter().map(|one| ((one.scope_id, one.key.clone()), one)).collect())
 }
 
+/// Returns the details of the records of a scope that have these keys, by key.
+pub(super) async fn of_scope(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    kind: Kind,
+    scope: Uuid,
+    keys: &[String],
+) -> Result<HashMap<String, String>, Fault> {
+    let found: Vec<(String, String)> = sqlx::query_as(
+        "select key, details from number
+         where customer_id = $1 and scope_id = $2 and kind = $3 and key = any($4)",
+    )
+    .bind(customer)
+    .bind(scope)
+    .bind(kind.name())
+    .bind(keys)
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(found.into_iter().collect())
+}
+
 /// Inserts the records that have no number, in their order. The row of the counter is locked before
 /// they are inserted, so concurrent transactions do not deadlock.
 async fn insert(

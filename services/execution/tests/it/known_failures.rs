@@ -234,6 +234,33 @@ async fn many_failures_are_reviewed_at_once_and_known_from_then_on() -> Result<(
 }
 
 #[tokio::test]
+async fn a_review_mutes_only_what_is_known_completely_and_at_this_time() -> Result<()> {
+    let world = World::new().await?;
+    let variant = |cause: &str, variant: &str| {
+        let mut result = failed("a", cause);
+        result["Variant"] = json!(variant);
+        result
+    };
+    let results =
+        json!([variant("lost", "linux"), variant("slow", "windows"), failed("b", "lost")]);
+    let execution = run(&world, "main", results).await?;
+    let entries = reports(&world, &execution).await?;
+    let lost = entries.iter().find(|entry| entry.headline == "lost").unwrap();
+    let mute = async |fingerprint: &str, days| {
+        let known = Some(MuteInput { every_case: false, muted_until: Some(in_days(days)) });
+        let fingerprint = Some(fingerprint.to_owned());
+        review(&world, &execution, ReviewInput { fingerprint, known, ..accepted() }).await?;
+        Ok::<_, anyhow::Error>(open_points(&world, &execution).await?.0)
+    };
+    assert_eq!(mute(&lost.fingerprint, -1).await?, 0, "it has ended");
+    assert_eq!(mute(&lost.fingerprint, 7).await?, 1, "one test case also fails for another cause");
+    let slow = "select encode(fingerprint, 'hex') from failure where headline = 'slow'";
+    let slow: String = sqlx::query_scalar(slow).fetch_one(&world.db).await?;
+    assert_eq!(mute(&slow, 7).await?, 2, "now both causes are known");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_review_of_several_reports_is_all_or_nothing() -> Result<()> {
     let world = World::new().await?;
     let (one, other) = (

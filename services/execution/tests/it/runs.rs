@@ -120,14 +120,32 @@ async fn a_repeated_request_changes_nothing_and_a_further_result_is_an_attempt()
     assert_ne!(second[0].number, answers[0][0].number);
     let last = instance(&world, &id, "pays").await?;
     assert_eq!((last.attempt, last.result()), (2, TestResult::Passed));
-    assert_eq!(world.add_run_results(run, &failed).await?, answers[0]);
-    assert_eq!(instance(&world, &id, "pays").await?.attempt, 2);
     world.complete(&id).await?;
     assert_eq!(world.add_run_results(run, &passed).await?, second, "also after the end");
     let late = json!([{ "case_id": case, "status_id": 4 }]);
     let refused = world.add_run_results(run, &late).await.unwrap_err();
     assert_eq!(reason(&refused), "execution_ended");
     assert_eq!(world.differences().await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_equal_result_is_a_new_one_unless_it_follows_the_last_one_soon() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("pays", 1)]).await?;
+    let case = world.numbers(NumberedKind::TestCase, &["pays"]).await?[0];
+    let (run, id) = world.open_run(&json!({})).await?;
+    let add = async |status| {
+        let results = json!([{ "case_id": case, "status_id": status }]);
+        Ok::<_, anyhow::Error>(world.add_run_results(run, &results).await?[0].number)
+    };
+    assert_eq!([add(5).await?, add(5).await?, add(1).await?, add(5).await?], [1, 1, 2, 3]);
+    assert_eq!([add(5).await?, add(1).await?, add(1).await?], [3, 4, 4]);
+    world.change("update upload set received_at = received_at - interval '2 minutes'").await?;
+    assert_eq!([add(1).await?, add(1).await?], [5, 5], "not a repetition after a while");
+    world.complete(&id).await?;
+    let pays = instance(&world, &id, "pays").await?;
+    assert_eq!(pays.attempt, 5);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 
 mod response;
 
-use assay_proto::{Fault, Needs, Permission, name_of, waits};
+use assay_proto::{Fault, Needs, waits};
 use assay_runtime::Shares;
 use axum::{
     Router,
@@ -64,20 +64,14 @@ async fn caller(
     headers: &HeaderMap,
     needs: Needs,
 ) -> Result<Option<Caller>, Fault> {
-    let permissions: &[Permission] = match needs {
-        Needs::Nothing => return Ok(None),
-        Needs::Token => &[],
-        Needs::AnyOf(permissions) => permissions,
-    };
+    if matches!(needs, Needs::Nothing) {
+        return Ok(None);
+    }
     let authorization = headers.get("authorization").and_then(|value| value.to_str().ok());
     let token = authorization.and_then(|value| value.strip_prefix("Bearer "));
     let caller = verifier.verify(token.ok_or(Fault::Unauthenticated)?).await?;
-    let caller = caller.at(address_in(headers));
-    if permissions.is_empty() || caller.permissions.contains_any(permissions) {
-        return Ok(Some(caller));
-    }
-    let names: Vec<String> = permissions.iter().map(name_of).collect();
-    Err(Fault::Forbidden(format!("requires the permission {}", names.join(" or "))))
+    needs.check(caller.permissions)?;
+    Ok(Some(caller.at(address_in(headers))))
 }
 
 fn reject(status: Status) -> Response {

@@ -15,7 +15,7 @@ use std::{
 use assay_proto::Fault;
 use serde::de::DeserializeOwned;
 
-pub use self::archive::Archive;
+pub use self::archive::{Archive, directory_size};
 use self::{
     fixtures::Fixtures,
     outcome::{Brief, Outcome},
@@ -24,12 +24,12 @@ use crate::{
     Format, Head, Receiver, Sink, Test,
     decoded::{Decoded, Replaced, encoding_of},
     fault::broken,
-    json::{self, Lenient},
+    json::{self, Lenient, allowance},
     sink::Passed,
 };
 
-/// Maximum number of files. Ten results with attachments for each test of the largest report.
-pub(crate) const MOST_FILES: usize = 200_000;
+/// Maximum number of files: a result for each test of the largest report.
+pub(crate) const MOST_FILES: usize = 100_000;
 
 /// Maximum size of a file with a result, in bytes.
 const LARGEST: u64 = 16 << 20;
@@ -122,6 +122,7 @@ fn parse<T: DeserializeOwned>(
     name: &str,
     sink: Sink<'_>,
 ) -> Result<Option<T>, Fault> {
+    allowance::renew();
     let mut file = BufReader::new(files.open(name)?.take(LARGEST));
     let head = file.fill_buf().map_err(|error| unreadable(name, &error))?;
     let encoding = encoding_of(head);
@@ -144,17 +145,20 @@ fn unreadable(name: &str, error: &dyn std::fmt::Display) -> Fault {
 
 /// The attempts of each test, by its history.
 #[derive(Default)]
-struct Attempts(HashMap<String, Vec<(i64, usize)>>);
+struct Attempts(HashMap<String, Vec<Placed>>);
+
+/// The order of an attempt among those of its test, and the index of its file.
+type Placed = ((i64, bool), usize);
 
 impl Attempts {
     fn add(&mut self, brief: Brief, index: usize) {
-        let start = brief.start();
-        self.0.entry(brief.history(index)).or_default().push((start, index));
+        let order = brief.order();
+        self.0.entry(brief.history(index)).or_default().push((order, index));
     }
 
     /// Returns the indexes of the files of each test, with those of its attempts in their order.
     fn sorted(self) -> impl Iterator<Item = impl Iterator<Item = usize>> {
-        let mut tests: Vec<Vec<(i64, usize)>> = self.0.into_values().collect();
+        let mut tests: Vec<Vec<Placed>> = self.0.into_values().collect();
         for attempts in &mut tests {
             attempts.sort_unstable();
         }

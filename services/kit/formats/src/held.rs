@@ -2,7 +2,7 @@
 
 use assay_proto::Fault;
 
-use crate::{Content, Sink, Test, fault::excessive};
+use crate::{Attempt, Content, Sink, Test, fault::excessive};
 
 /// Maximum size of the tests that wait, in bytes.
 pub(crate) const LARGEST: usize = 32 << 20;
@@ -72,9 +72,10 @@ pub(crate) fn size(test: &Test) -> usize {
             content + file.name.len() + file.media_type.len() + 80
         });
         let texts = attempt.reason.len() + attempt.output.len();
-        200 + texts + problems.chain(steps).chain(files).sum::<usize>()
+        size_of::<Attempt>() + texts + problems.chain(steps).chain(files).sum::<usize>()
     });
     let names = test.suites.iter().map(|suite| suite.len() + 24).sum::<usize>();
     let names = names + test.class.len() + test.name.len();
-    300 + names + properties.chain(links).chain(attempts).sum::<usize>()
+    // The list of tests grows by doubling.
+    2 * size_of::<Test>() + names + properties.chain(links).chain(attempts).sum::<usize>()
 }

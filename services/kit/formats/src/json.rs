@@ -1,11 +1,13 @@
 //! Reads JSON of any size one element at a time, and tolerates unusual values.
 
+pub(crate) mod allowance;
 mod lenient;
 mod values;
 
-use std::io::{BufRead, ErrorKind};
+use std::io::{self, BufRead, ErrorKind};
 
 use assay_proto::Fault;
+use assay_weight::Weight;
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor,
 };
@@ -37,6 +39,7 @@ impl Output<'_> {
     /// Passes a test on.
     pub(crate) fn add<E: Error>(&mut self, test: Test) -> Result<(), E> {
         self.kept.set(0);
+        allowance::renew();
         self.sink.add(test).map_err(|fault| self.stop(fault))
     }
 
@@ -64,6 +67,7 @@ pub(crate) fn read(
 ) -> Result<(), Fault> {
     let file = Lenient::new(file, sink.replaced());
     let mut output = Output { sink, failure: None, kept: file.kept() };
+    allowance::renew();
     let mut json = serde_json::Deserializer::from_reader(file);
     let read = parse(&mut json, &mut output).and_then(|()| json.end());
     match output.failure {
@@ -73,20 +77,29 @@ pub(crate) fn read(
 }
 
 /// Parses a document in memory that clients sent. Characters and numbers that parsers refuse are
-/// replaced.
+/// replaced. Fails if it has too many values.
 pub fn parse_lenient<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
+    if Weight::of(json).is_excessive() {
+        return Err(Error::custom("it has too many objects and values: send less in one request"));
+    }
     serde_json::from_slice(json).or_else(|_| parse_lenient_from(json))
 }
 
-/// Parses a document that clients sent while it is read.
-pub fn parse_lenient_from<T: DeserializeOwned>(mut json: impl BufRead) -> serde_json::Result<T> {
-    let encoding = encoding_of(json.fill_buf().map_err(serde_json::Error::io)?);
+/// Parses a document that clients sent while it is read. The caller has weighed it.
+pub fn parse_lenient_from<T: DeserializeOwned>(json: impl BufRead) -> serde_json::Result<T> {
+    serde_json::from_reader(lenient(json).map_err(serde_json::Error::io)?)
+}
+
+/// Returns a document that clients sent as JSON that parsers accept.
+pub fn lenient<'j>(mut json: impl BufRead + 'j) -> io::Result<impl BufRead + 'j> {
+    let encoding = encoding_of(json.fill_buf()?);
     let text = Decoded::new(json, encoding, Replaced::default());
-    serde_json::from_reader(Lenient::new(text, Replaced::default()))
+    Ok(Lenient::new(text, Replaced::default()))
 }
 
 /// Parses one value in this line. A line that is not valid is lost, and the sink reports its place.
 pub(crate) fn parse<T: DeserializeOwned>(json: &[u8], line: usize, sink: Sink<'_>) -> Option<T> {
+    allowance::renew();
     let parsed = serde_json::from_slice(json);
     parsed.map_err(|error| sink.lose(&format!("line {line}"), &message(&error))).ok()
 }

@@ -62,7 +62,7 @@ pub use self::{
     head::Head,
     identity::{IDENTITY_VERSION, Identities, Place, Retry},
     jest::{Jest, Vitest},
-    json::{parse_lenient, parse_lenient_from},
+    json::{lenient, parse_lenient, parse_lenient_from},
     junit::Junit,
     mocha::{Mocha, Mochawesome},
     model::{Attachment, Attempt, Content, Link, Nature, Problem, Property, Step, Test},

@@ -28,6 +28,9 @@ use crate::{
 /// is kept.
 const LOGS: usize = 32 << 20;
 
+/// Memory that an item takes beside its texts, in bytes.
+const ITEM: usize = 600;
+
 /// Parts of the names of agents that report the steps of a scenario as items like tests.
 const GHERKIN: [&str; 7] =
     ["behave", "cucumber", "gauge", "jbehave", "karate", "reqnroll", "specflow"];
@@ -37,7 +40,7 @@ pub type ItemId = u128;
 
 /// The requests of a launch.
 pub struct Launch {
-    items: HashMap<ItemId, Item>,
+    items: HashMap<ItemId, Box<Item>>,
     /// Whether steps of scenarios are items like tests.
     is_gherkin: bool,
     /// Whether tests were run again, and reported to the same launch.
@@ -52,6 +55,8 @@ pub struct Launch {
     result: Option<TestResult>,
     /// Number of requests that cannot be read.
     lost: usize,
+    /// About how much memory all of it takes, in bytes.
+    size: usize,
 }
 
 /// The contents of a launch.
@@ -81,7 +86,14 @@ impl Launch {
             room: LOGS,
             result: None,
             lost: 0,
+            size: 0,
         }
+    }
+
+    /// Returns about how much memory the requests take so far, in bytes. Its tests will take as much
+    /// again.
+    pub fn size(&self) -> usize {
+        self.size
     }
 
     /// Returns the launch with tests that were run again: those with the same identity are attempts at
@@ -93,6 +105,7 @@ impl Launch {
 
     /// Adds a request that starts an item. Repeating it has no effect.
     pub fn start(&mut self, id: ItemId, parent: Option<ItemId>, body: &[u8]) {
+        self.size += body.len();
         let Some(body) = self.read(body) else { return };
         let sequence = self.items.len();
         self.item(id).start(parent, sequence, &body);
@@ -100,6 +113,7 @@ impl Launch {
 
     /// Adds a request that finishes an item. The first one counts.
     pub fn finish(&mut self, id: ItemId, body: &[u8]) {
+        self.size += body.len();
         if let Some(body) = self.read(body) {
             self.item(id).finish(&body);
         }
@@ -117,11 +131,14 @@ impl Launch {
     pub fn log(&mut self, item: Option<ItemId>, body: &[u8]) {
         let Some(log) = self.read(body).map(|body| Log::of(&body)) else { return };
         if let Some(id) = item {
-            let item = self.items.entry(id).or_default();
-            item.log(log, &mut self.room);
+            let mut room = self.room;
+            self.size += self.item(id).log(log, &mut room);
+            self.room = room;
         } else {
             self.logs += 1;
+            let before = self.log.len();
             keep_beginning(&mut self.log, &log.line(), LOGS);
+            self.size += self.log.len() - before;
         }
     }
 
@@ -133,7 +150,11 @@ impl Launch {
     }
 
     fn item(&mut self, id: ItemId) -> &mut Item {
-        self.items.entry(id).or_default()
+        let Self { items, size, .. } = self;
+        items.entry(id).or_insert_with(|| {
+            *size += ITEM;
+            Box::default()
+        })
     }
 
     /// Returns the tests, and the texts that belong to none.

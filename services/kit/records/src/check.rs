@@ -8,10 +8,12 @@ use std::{
 
 use assay_proto::{Fault, Violation};
 use serde::Serialize;
-use serde_json::Value;
+
+use self::texts::Texts;
 
 #[cfg(test)]
 mod tests;
+mod texts;
 
 /// Maximum length of a name, in characters.
 const LONGEST_NAME: usize = 255;
@@ -83,27 +85,9 @@ impl Check {
 
     /// Checks every text of an input, as [`Check::text`] does.
     pub fn texts(&mut self, input: &impl Serialize) {
-        match serde_json::to_value(input) {
-            Ok(value) => self.value("", &value),
-            // An enum holds a number that is not in the contract.
-            Err(error) => self.refuse("", error.to_string()),
-        }
-    }
-
-    fn value(&mut self, pointer: &str, value: &Value) {
-        match value {
-            Value::String(text) => self.text(pointer, text),
-            Value::Array(values) => {
-                for (index, value) in values.iter().enumerate() {
-                    self.value(&below(pointer, &index.to_string()), value);
-                }
-            }
-            Value::Object(fields) => {
-                for (name, value) in fields {
-                    self.value(&below(pointer, name), value);
-                }
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        // An enum holds a number that is not in the contract.
+        if let Err(error) = input.serialize(&mut Texts::of(self)) {
+            self.refuse("", error.to_string());
         }
     }
 

@@ -5,6 +5,7 @@ mod window;
 use std::io::BufRead;
 
 use assay_proto::{Fault, Violation};
+use assay_weight::Weight;
 use serde::Deserialize;
 use serde_json::{Deserializer, value::RawValue};
 use serde_path_to_error::{Path, Segment};
@@ -47,8 +48,15 @@ pub fn read(
     body.peek()?.map_or(Ok(()), |_| Err(body.malformed()))
 }
 
+/// Maximum weight of an element, in bytes. The 20,000 steps of the largest result fit.
+const HEAVIEST: usize = 24 << 20;
+
 /// Parses the element at `index` of a body. It is valid JSON, so any error concerns a field.
 pub fn parse<'a, T: Deserialize<'a>>(json: &'a RawValue, index: usize) -> Result<T, Violation> {
+    if weight(json) > HEAVIEST {
+        let problem = "must have fewer objects and values".to_owned();
+        return Err(Violation { field: index.to_string(), problem });
+    }
     // The path to each field is only known to the second, slower parser.
     serde_json::from_str(json.get()).or_else(|_| {
         let mut json = Deserializer::from_str(json.get());
@@ -57,6 +65,11 @@ pub fn parse<'a, T: Deserialize<'a>>(json: &'a RawValue, index: usize) -> Result
             problem: without_position(&error.inner().to_string()).to_owned(),
         })
     })
+}
+
+/// Returns the memory that an element takes when it is parsed, without its texts, in bytes.
+pub fn weight(json: &RawValue) -> usize {
+    Weight::of(json.get().as_bytes()).bytes()
 }
 
 /// Returns the JSON pointer, without its leading slash, to a path in the element at `index`.
@@ -160,6 +173,22 @@ mod tests {
             let error = read(body.as_bytes(), false, |_| Ok(())).unwrap_err().to_string();
             assert!(error.contains(position), "{error}");
         }
+    }
+
+    #[test]
+    fn an_element_of_too_many_values_is_refused() {
+        #[derive(Debug, Deserialize)]
+        struct Line {
+            #[serde(rename = "Texts")]
+            _texts: Vec<String>,
+        }
+        let line = |count| format!(r#"{{"Texts":[{}]}}"#, vec!["\"\""; count].join(","));
+        let parsed = |count| {
+            let json = RawValue::from_string(line(count)).unwrap();
+            parse::<Line>(&json, 7).map(drop)
+        };
+        parsed(100_000).unwrap();
+        assert_eq!(parsed(1_000_000).unwrap_err().field, "7");
     }
 
     #[test]

@@ -59,6 +59,8 @@ pub struct Memory {
     held: Vec<Share>,
     /// Bytes of what is held that nothing takes yet.
     spare: usize,
+    /// Bytes of what is held that are [lent](Memory::lend).
+    lent: usize,
 }
 
 impl Intake {
@@ -103,7 +105,7 @@ impl Intake {
 
 impl Memory {
     fn new(shares: &Shares, customer: CustomerId) -> Self {
-        Self { shares: shares.clone(), customer, held: Vec::new(), spare: 0 }
+        Self { shares: shares.clone(), customer, held: Vec::new(), spare: 0, lent: 0 }
     }
 
     /// Adds the memory of another body.
@@ -117,7 +119,16 @@ impl Memory {
         Handle::current().block_on(self.hold(bytes))
     }
 
-    async fn hold(&mut self, bytes: usize) -> Result<(), Fault> {
+    /// Acquires memory for bytes that are dropped before the next ones are needed: only what exceeds the
+    /// most so far. It blocks as [`Memory::grow`] does.
+    pub fn lend(&mut self, bytes: usize) -> Result<(), Fault> {
+        let missing = bytes.saturating_sub(self.lent);
+        self.lent += missing;
+        self.grow(missing)
+    }
+
+    /// Acquires memory for more bytes, as [`Memory::grow`] does without blocking.
+    pub async fn hold(&mut self, bytes: usize) -> Result<(), Fault> {
         if let Some(missing) = bytes.checked_sub(self.spare) {
             let units = missing.div_ceil(UNIT);
             self.acquire(units).await?;

@@ -13,7 +13,8 @@ pub(crate) static DOCUMENT: LazyLock<Value> =
 pub(crate) enum Needs {
     Nothing,
     Token,
-    AnyOf(Vec<String>),
+    /// One permission of the first list, and all of the second.
+    Permissions(Vec<String>, Vec<String>),
 }
 
 /// One operation.
@@ -161,8 +162,10 @@ fn needs(description: &str) -> Needs {
     let last = description.lines().last().unwrap();
     match last.strip_prefix("Needs the permission ").and_then(|rest| rest.strip_suffix('.')) {
         Some(names) => {
-            let names = names.split(" or ").map(|name| name.trim_matches('`').to_owned());
-            Needs::AnyOf(names.collect())
+            let name = |name: &str| name.trim_matches('`').to_owned();
+            let mut all_of = names.split(" and ");
+            let one_of = all_of.next().unwrap_or_default().split(" or ");
+            Needs::Permissions(one_of.map(name).collect(), all_of.map(name).collect())
         }
         None if last == "Needs a token." => Needs::Token,
         None if last == "Needs no token." => Needs::Nothing,

@@ -44,8 +44,9 @@ fn words(name: &str) -> String {
 }
 
 fn reports(run: &Value) -> String {
-    let is_silent =
-        |report: &str| run["silent"].as_array().is_some_and(|all| all.iter().any(|one| one == report));
+    let is_silent = |report: &str| {
+        run["silent"].as_array().is_some_and(|all| all.iter().any(|one| one == report))
+    };
     let shown = run["shown"].as_object().unwrap().iter();
     let shown = shown.map(|(report, shown)| {
         let mark = if is_silent(report) { " *" } else { "" };

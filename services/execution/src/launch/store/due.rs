@@ -15,7 +15,7 @@ const KEPT: i32 = 10;
 /// Maximum number of launches whose requests are removed in a round.
 const BATCH: i64 = 100;
 
-/// Takes the next launch that is due: of a customer that has the fewest taken, and of none of those
+/// Takes the next launch that is due, and counts that before anything is done with it: of a customer that has the fewest taken, and of none of those
 /// that are `busy`, so that many launches of one customer do not delay those of others.
 pub(in super::super) async fn take_due(
     db: impl PgExecutor<'_>,
@@ -27,7 +27,7 @@ pub(in super::super) async fn take_due(
              where leased_until > now()
              group by customer_id
          )
-         update launch set leased_until = now() + make_interval(secs => $1)
+         update launch set leased_until = now() + make_interval(secs => $1), taken = taken + 1
          where (customer_id, id) = (
              select l.customer_id, l.id from launch l
              left join taken using (customer_id)
@@ -62,8 +62,9 @@ pub(in super::super) async fn release(
     db: impl PgExecutor<'_>,
     launch: &StoredLaunch,
 ) -> Result<(), Fault> {
-    let release =
-        sqlx::query("update launch set leased_until = null where customer_id = $1 and id = $2");
+    let release = sqlx::query(
+        "update launch set leased_until = null, taken = 0 where customer_id = $1 and id = $2",
+    );
     release.bind(launch.customer).bind(launch.id).execute(db).await?;
     Ok(())
 }
@@ -76,7 +77,7 @@ pub(in super::super) async fn postpone(
 ) -> Result<(), Fault> {
     let postpone = sqlx::query(
         "update launch
-         set failures = failures + 1,
+         set failures = failures + 1, taken = 0,
              leased_until = now() + make_interval(secs => least(2.0 ^ least(failures, 20), 300))
          where customer_id = $1 and id = $2",
     );
@@ -90,7 +91,7 @@ pub(in super::super) async fn wait_for_caller(
     launch: &StoredLaunch,
 ) -> Result<(), Fault> {
     let wait = sqlx::query(
-        "update launch set needs_caller = true, leased_until = null
+        "update launch set needs_caller = true, leased_until = null, taken = 0
          where customer_id = $1 and id = $2",
     );
     wait.bind(launch.customer).bind(launch.id).execute(db).await?;
@@ -134,7 +135,7 @@ pub(in super::super) async fn end(
     let end = sqlx::query_scalar(
         "update launch
          set ended_at = coalesce(ended_at, now()), last_sequence = $3, due_at = null,
-             leased_until = null, needs_caller = false, failures = 0,
+             leased_until = null, needs_caller = false, failures = 0, taken = 0,
              kept_until = now() + make_interval(mins => $5)
          where customer_id = $1 and id = $2 and due_at <= now() and (ended_at is not null) = $4
          returning extract(epoch from now() - coalesce(finished_at, now()))::float8",

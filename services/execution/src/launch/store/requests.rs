@@ -10,7 +10,7 @@ use super::StoredLaunch;
 const REQUESTS: i64 = 2000;
 
 /// Size of the requests that are read at a time, in bytes. The last one may exceed it.
-const PAGE: i64 = 8 << 20;
+pub(in super::super) const PAGE: usize = 8 << 20;
 
 /// A request that is staged.
 #[derive(FromRow)]
@@ -59,22 +59,9 @@ pub(in super::super) async fn requests(
         .bind(after)
         .bind(with_logs)
         .bind(REQUESTS)
-        .bind(PAGE)
+        .bind(i64::try_from(PAGE).map_err(Fault::internal)?)
         .fetch_all(db)
         .await?)
-}
-
-/// Reads the size of the requests of a launch without files, in bytes.
-pub(in super::super) async fn size(
-    db: impl PgExecutor<'_>,
-    launch: &StoredLaunch,
-    with_logs: bool,
-) -> Result<i64, Fault> {
-    let size = sqlx::query_scalar(
-        "select coalesce(sum(octet_length(body)), 0)::bigint from launch_request
-         where customer_id = $1 and launch_id = $2 and kind <> 'File' and ($3 or kind <> 'Log')",
-    );
-    Ok(size.bind(launch.customer).bind(launch.id).bind(with_logs).fetch_one(db).await?)
 }
 
 /// Reads the first file of a launch that is not an artifact of its execution yet.

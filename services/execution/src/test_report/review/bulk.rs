@@ -30,7 +30,13 @@ pub(super) async fn review(
         return Err(unfinished(sought, &reports));
     }
     let known_failures = mute(tx, caller, &state, &reports, review).await?;
-    let reviewed = store::save_selected(tx, customer, &reports, review).await?;
+    let muted = if review.mute.is_some() {
+        let ids: Vec<String> = reports.iter().map(ToString::to_string).collect();
+        known_failure::muted(tx, customer, &state, &ids).await?.into_keys().collect()
+    } else {
+        Vec::new()
+    };
+    let reviewed = store::save_selected(tx, customer, &reports, review, &muted).await?;
     let action = ReportsAction::Reviewed;
     let event_type = EventType::Reports(action);
     let changed = state.reports_changed(action, &reviewed);

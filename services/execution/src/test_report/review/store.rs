@@ -145,18 +145,21 @@ pub(super) async fn mute(
         .await?)
 }
 
-/// Stores a review of locked reports. Returns their states.
+/// Stores a review of locked reports, of which these are muted from now on if they fail. Returns their
+/// states.
 pub(super) async fn save_selected(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     reports: &[TestReportId],
     review: &Review,
+    muted: &[String],
 ) -> Result<Vec<ReportState>, Fault> {
     let columns = ReportState::COLUMNS;
     let update = sqlx::query_as(AssertSqlSafe(format!(
         "update test_report
          set status = $3, comment = coalesce($4, comment), ticket = coalesce($5, ticket),
-             is_muted = is_muted or $6 and result in ('Failed', 'Error'), revision = revision + 1
+             is_muted = is_muted or id::text = any($6) and result in ('Failed', 'Error'),
+             revision = revision + 1
          where customer_id = $1 and id = any($2)
          returning {columns}"
     )));
@@ -166,7 +169,7 @@ pub(super) async fn save_selected(
         .bind(name_of(review.status))
         .bind(&review.comment)
         .bind(&review.ticket)
-        .bind(review.mute.is_some())
+        .bind(muted)
         .fetch_all(&mut **tx)
         .await?;
     Ok(reviewed)

@@ -6,7 +6,7 @@ use assay_proto::{TestResult, execution::UpdateLaunchRequest};
 use serde_json::json;
 
 use super::{counts, steps};
-use crate::world::{World, reason};
+use crate::world::{World, fields, reason};
 
 #[tokio::test]
 async fn merged_launches_are_one_execution() -> Result<()> {
@@ -45,6 +45,19 @@ async fn merged_launches_are_one_execution() -> Result<()> {
         let again = world.merge(&[&one.id, &other.id]).await.unwrap_err();
         assert_eq!(reason(&again), "launch_ended");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_launch_is_not_merged_into_itself() -> Result<()> {
+    let world = World::new().await?;
+    let launch = world.start_launch("Nightly").await?;
+    launch.test("pays", "PASSED").await?;
+    let id = launch.finish().await?;
+    let refused = world.merge_as(Some(&launch.id), &[&launch.id]).await.unwrap_err();
+    assert_eq!(fields(&refused), ["uuid"]);
+    world.close_launches().await?;
+    assert_eq!(counts(&world.execution(&id).await?), [1, 0, 0, 1, 0]);
     Ok(())
 }
 

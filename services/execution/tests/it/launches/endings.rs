@@ -27,6 +27,39 @@ async fn without_a_caller_the_requests_of_a_launch_become_an_artifact_after_a_da
 }
 
 #[tokio::test]
+async fn a_launch_that_no_program_survives_is_given_up_and_kept_as_an_artifact() -> Result<()> {
+    let world = World::new().await?;
+    let launch = world.start_launch("Nightly").await?;
+    launch.test("pays", "PASSED").await?;
+    let id = launch.finish().await?;
+    // Programs took the launch, and did not survive.
+    world.change("update launch set taken = 5").await?;
+    world.close_launches().await?;
+    assert_eq!(world.count(LATE).await?, 1);
+    assert_eq!(world.execution(&id).await?.status(), ExecutionStatus::Completed);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_launch_with_more_items_than_fit_into_memory_is_kept_as_artifacts() -> Result<()> {
+    let world = World::new().await?;
+    let launch = world.start_launch("Nightly").await?;
+    launch.test("pays", "PASSED").await?;
+    let id = launch.finish().await?;
+    world
+        .change(
+            "insert into launch_request (customer_id, launch_id, kind, item_id, body)
+             select customer_id, id, 'Start', gen_random_uuid(), '{\"name\":\"x\"}'
+             from launch, generate_series(1, 110000)",
+        )
+        .await?;
+    world.close_launches().await?;
+    assert!(world.count(LATE).await? > 0);
+    assert_eq!(world.execution(&id).await?.status(), ExecutionStatus::Completed);
+    Ok(())
+}
+
+#[tokio::test]
 async fn the_execution_of_a_launch_does_not_end_before_its_results_are_stored() -> Result<()> {
     let world = World::new().await?;
     let launch = world.start_launch("Nightly").await?;

@@ -74,11 +74,16 @@ impl World {
 
     /// Merges launches, and returns the id of the execution.
     pub(crate) async fn merge(&self, ids: &[&str]) -> Result<String, Status> {
+        self.merge_as(None, ids).await
+    }
+
+    /// Merges launches into one with an id.
+    pub(crate) async fn merge_as(&self, id: Option<&str>, ids: &[&str]) -> Result<String, Status> {
         let ids = ids.iter().map(|id| (*id).to_owned()).collect();
         let find = FindLaunchesRequest { ids, numbers: Vec::new() };
         let found = self.launch_service().find_launches(self.user.call(find)).await?.into_inner();
         let numbers: Vec<i64> = found.launches.iter().map(|launch| launch.number).collect();
-        let body = bytes(&json!({ "name": "Merged", "launches": numbers }));
+        let body = bytes(&json!({ "name": "Merged", "uuid": id, "launches": numbers }));
         let merge = MergeLaunchesRequest { project: "Shop".to_owned(), body };
         let merged = self.launch_service().merge_launches(self.user.call(merge)).await?;
         Ok(execution_of(merged.into_inner()))

@@ -6,6 +6,7 @@ use std::{
 };
 
 use assay_proto::Fault;
+use memchr::memmem;
 use zip::{ZipArchive, result::ZipError};
 
 use super::{Files, MOST_FILES};
@@ -36,24 +37,29 @@ pub struct Archive<R> {
     left: u64,
 }
 
+/// Signature of an entry of the directory (APPNOTE.TXT, 4.3.12).
+const SIGNATURE: &[u8] = b"PK\x01\x02";
+
+/// Returns about how much memory the directory of an archive will take, in bytes. Fails if it has too
+/// many files.
+pub fn directory_size<'p>(parts: impl Iterator<Item = &'p [u8]>) -> Result<usize, Fault> {
+    let entries = parts.map(|part| memmem::find_iter(part, SIGNATURE).count()).sum::<usize>();
+    if entries > MOST_FILES {
+        let problem = format!("it has more than {MOST_FILES} files");
+        return Err(excessive(NAME, "in its directory", problem));
+    }
+    Ok(entries * ENTRY)
+}
+
 impl<R: Read + Seek> Archive<R> {
-    /// Opens an archive, and checks its directory.
+    /// Opens an archive whose [`directory_size`] is known.
     pub fn open(file: R) -> Result<Self, Fault> {
         let zip = ZipArchive::new(file).map_err(|error| broken(&error))?;
-        if zip.len() > MOST_FILES {
-            let problem = format!("it has more than {MOST_FILES} files");
-            return Err(excessive(NAME, "in its directory", problem));
-        }
         let base = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
         // A file whose name is unreadable is none of the results.
         let names = zip.file_names().map(|path| base(&path.unwrap_or_default()));
         let indexes = names.zip(0..).filter(|(name, _)| !name.is_empty()).collect();
         Ok(Self { zip, indexes, left: TOTAL })
-    }
-
-    /// Returns about how much memory the directory takes, in bytes.
-    pub fn directory_size(&self) -> usize {
-        self.indexes.len() * ENTRY
     }
 }
 

@@ -31,20 +31,24 @@ const TECHNICAL: [&str; 11] = [
     "thread",
 ];
 
-/// The ids and time by which the attempts of a test are found.
+/// The ids and what orders the attempts of a test.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Brief {
     uuid: Text<256>,
     history_id: Text<256>,
     start: Number,
+    status: Text<32>,
     parameters: List<Parameter, MOST_LABELS>,
 }
 
 impl Brief {
-    pub(super) fn start(&self) -> i64 {
+    /// Returns the start, and whether the attempt failed. Of attempts within a millisecond, whose order
+    /// is not known, one that failed is the last: what passed before it does not make the test green.
+    pub(super) fn order(&self) -> (i64, bool) {
         #[expect(clippy::cast_possible_truncation, reason = "only the order counts")]
-        self.start.0.map_or(0, |start| start as i64)
+        let start = self.start.0.map_or(0, |start| start as i64);
+        (start, result(&self.status.0).and_then(Nature::of).is_some())
     }
 
     /// Returns the id that all attempts of an instance have. Some tools have one id for all instances.

@@ -94,6 +94,21 @@ fn archives_that_grow_too_much_are_refused() {
 }
 
 #[test]
+fn a_failure_among_attempts_of_the_same_moment_counts() {
+    let result = |status: &str| {
+        let result = format!(r#"{{"historyId":"1","name":"adds","start":7,"status":"{status}"}}"#);
+        result.into_bytes()
+    };
+    for statuses in [["failed", "passed"], ["passed", "failed"], ["passed", "broken"]] {
+        let names = ["a-result.json", "b-result.json"].map(str::to_owned);
+        let files = names.into_iter().zip(statuses.map(result)).collect();
+        let tests = tests(&mut Memory(files)).unwrap();
+        assert_eq!(tests.len(), 1);
+        assert_ne!(tests[0].result(), TestResult::Passed, "{statuses:?}");
+    }
+}
+
+#[test]
 fn a_broken_file_is_named_and_costs_no_other() {
     let files = BTreeMap::from([
         ("a-result.json".to_owned(), b"{\"name\": \"adds\", \"status\": \"passed\"}".to_vec()),

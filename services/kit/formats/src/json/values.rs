@@ -6,6 +6,7 @@ use serde::de::{
     Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor, value,
 };
 
+use super::allowance;
 use crate::{
     Property,
     limits::{MOST_LABELS, OUTPUT},
@@ -167,7 +168,8 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// The first elements of an array, with this maximum number. Anything else is an empty list.
+/// The first elements of an array, with this maximum number, as long as the [allowance] of the test
+/// lasts. Anything else is an empty list.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct List<T, const MOST: usize>(pub(crate) Vec<T>);
 
@@ -193,7 +195,7 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for ListVisitor<T
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<Self::Value, A::Error> {
-        while self.0.len() < MOST {
+        while self.0.len() < MOST && allowance::take::<T>() {
             match elements.next_element()? {
                 Some(element) => self.0.push(element),
                 None => return Ok(List(self.0)),
@@ -255,7 +257,7 @@ impl<'de> Visitor<'de> for MapVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Map, A::Error> {
         let mut members = Vec::new();
         while let Some((Text::<4096>(name), Text::<4096>(value))) = map.next_entry()? {
-            if members.len() < MOST_LABELS {
+            if members.len() < MOST_LABELS && allowance::take::<Property>() {
                 members.push(Property { name, value });
             }
         }

@@ -28,7 +28,7 @@ use crate::{
     decoded::{Decoded, Replaced, encoding_of},
     fault::excessive,
     held,
-    json::{self, Lenient, Members, Object, Output, Text},
+    json::{self, Lenient, Members, Object, Output, Text, allowance},
     limits::MOST_PROBLEMS,
     sink::Passed,
 };
@@ -90,6 +90,7 @@ pub(crate) fn read(files: &mut dyn Files, receiver: impl Receiver) -> Result<Vec
         let counts = counts.of_tests;
         let mut report = Report { counts, projects, tests, run, errors, end, is_red, output };
         while json.end().is_err() {
+            allowance::renew();
             let mut event = Event { method: String::new(), report: &mut report };
             Object(&mut event).deserialize(&mut *json)?;
         }

@@ -1,5 +1,7 @@
 //! Items: suites, tests, hooks and steps.
 
+use std::hash::Hash;
+
 use assay_proto::{TestResult, Timestamp};
 use serde_json::Value;
 
@@ -11,6 +13,9 @@ use crate::{
     texts::{beginning, keep_beginning, keep_end},
     times::{since_1970, time},
 };
+
+/// Maximum memory of a file of an item, in bytes: its names, which are not its contents.
+const FILE: usize = 3 * STEP;
 
 /// An item, as far as its requests have arrived.
 #[derive(Default)]
@@ -80,7 +85,7 @@ impl Item {
             Value::String(text) => named(text),
             other => named(&other.to_string()),
         };
-        self.parameters = parameters.map(value).collect();
+        self.parameters = parameters.take(MOST_LABELS).map(value).collect();
         self.add_labels(body);
     }
 
@@ -112,7 +117,10 @@ impl Item {
         });
     }
 
-    pub(super) fn log(&mut self, log: Log, room: &mut usize) {
+    /// Adds a log. Returns by how much the item has grown, in bytes.
+    pub(super) fn log(&mut self, log: Log, room: &mut usize) -> usize {
+        let size = |item: &Self| item.errors.len() + item.output.len() + item.log.len();
+        let (before, files) = (size(self), self.files.len());
         self.was_logged = true;
         let line = log.line();
         if log.level == "ERROR" || log.level == "FATAL" {
@@ -126,6 +134,7 @@ impl Item {
         if self.files.len() < MOST_ATTACHMENTS {
             self.files.extend(log.file);
         }
+        size(self).saturating_sub(before) + (self.files.len() - files) * FILE
     }
 
     /// Whether the item runs before others, or prepares or cleans up otherwise.
@@ -161,12 +170,11 @@ impl Item {
         self.finished.is_some() || self.was_logged
     }
 
-    /// Whether the same request may have started both items: an agent that received no answer sends
-    /// it again.
-    pub(super) fn is_repeated(&self, other: &Self) -> bool {
-        let key = |item: &Self| (item.parent, item.start.map(|start| start.0), item.is_retry);
-        let same_name = self.name == other.name && self.kind == other.kind;
-        same_name && key(self) == key(other) && self.own_identity() == other.own_identity()
+    /// Returns what was requested. The same request may have started two items of which it is the same: an
+    /// agent that received no answer sends it again.
+    pub(super) fn request(&self) -> impl Eq + Hash {
+        let place = (self.parent, self.start.map(|start| start.0), self.is_retry);
+        (place, self.name.clone(), self.kind.clone(), self.own_identity())
     }
 
     /// Returns the identity that the agent gives the item, if it is the same in every launch.

@@ -6,11 +6,17 @@ use std::{
 };
 
 use super::{ItemId, attempt, item::Item};
-use crate::{Test, limits::DEEPEST};
+use crate::{
+    Test,
+    limits::{DEEPEST, MESSAGE},
+};
+
+/// Maximum size of the names on the way to an item, in bytes.
+const PATH: usize = 2 * MESSAGE;
 
 /// The items of a launch, with their children.
 pub(super) struct Tree {
-    items: HashMap<ItemId, Item>,
+    items: HashMap<ItemId, Box<Item>>,
     children: HashMap<Option<ItemId>, Vec<ItemId>>,
     is_gherkin: bool,
     /// Whether a test that is named again was run again, whatever item it is below.
@@ -20,7 +26,11 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    pub(super) fn of(mut items: HashMap<ItemId, Item>, is_gherkin: bool, has_reruns: bool) -> Self {
+    pub(super) fn of(
+        mut items: HashMap<ItemId, Box<Item>>,
+        is_gherkin: bool,
+        has_reruns: bool,
+    ) -> Self {
         let started = |item: &Item| item.sequence.is_some();
         let known: HashSet<ItemId> =
             items.iter().filter(|(_, item)| started(item)).map(|(id, _)| *id).collect();
@@ -55,12 +65,12 @@ impl Tree {
     pub(super) fn tests(&mut self) -> (Vec<Test>, Vec<Test>) {
         let mut found = Vec::new();
         let roots = self.children.get(&None).cloned().unwrap_or_default();
-        self.find(&roots, &mut Vec::new(), &mut found);
+        self.find(&roots, 1, &mut found);
         let mut tests: Vec<(Test, bool)> = Vec::with_capacity(found.len());
         // The last test of each identity below each parent, or in the launch, which retries belong to.
         let mut last: HashMap<(Option<ItemId>, String), usize> = HashMap::new();
-        for (id, path) in found {
-            let item = &self.items[&id];
+        for id in found {
+            let (item, path) = (&self.items[&id], self.path(id));
             let identity = item.own_identity().unwrap_or_else(|| path.join("/"));
             let attempt = attempt::of(self, id);
             let key = (item.parent.filter(|_| !self.has_reruns), identity.clone());
@@ -83,22 +93,28 @@ impl Tree {
         (tests(certain), tests(uncertain))
     }
 
-    /// Finds the tests among items and below them, with the names on the way to them.
-    fn find(
-        &self,
-        items: &[ItemId],
-        path: &mut Vec<String>,
-        found: &mut Vec<(ItemId, Vec<String>)>,
-    ) {
+    /// Finds the tests among items at this depth and below them.
+    fn find(&self, items: &[ItemId], depth: usize, found: &mut Vec<ItemId>) {
         for id in items {
-            path.push(self.items[id].name.clone());
             if self.is_test(*id) {
-                found.push((*id, path.clone()));
-            } else if path.len() < DEEPEST {
-                self.find(self.children(*id), path, found);
+                found.push(*id);
+            } else if depth < DEEPEST {
+                self.find(self.children(*id), depth + 1, found);
             }
-            path.pop();
         }
+    }
+
+    /// Returns the name of an item behind those of the items around it, outermost first. Of long names,
+    /// only the innermost ones: every test has a copy.
+    fn path(&self, id: ItemId) -> Vec<String> {
+        let (mut path, mut room, mut next) = (Vec::new(), PATH, Some(id));
+        while let Some(item) = next.map(|id| self.item(id)) {
+            let Some(left) = room.checked_sub(item.name.len()) else { break };
+            (room, next) = (left, item.parent);
+            path.push(item.name.clone());
+        }
+        path.reverse();
+        path
     }
 
     /// Whether an item is a test: it counts and contains no item that does, or is a scenario with its
@@ -128,10 +144,11 @@ impl Tree {
     /// Returns an entry for each hook and suite that failed, unless the failures of tests explain it: a
     /// failed setup fails its tests, and a suite fails with what it contains.
     pub(super) fn failures(&mut self) -> Vec<Test> {
-        let (mut path, mut found) = (Vec::new(), Vec::new());
+        let mut found = Vec::new();
         let roots = self.children.get(&None).cloned().unwrap_or_default();
-        self.find_failures(&roots, &mut path, &mut found);
-        let entry = |(id, mut path): (ItemId, Vec<String>)| {
+        self.find_failures(&roots, 1, &mut found);
+        let entry = |id: ItemId| {
+            let mut path = self.path(id);
             let name = path.pop().unwrap_or_default();
             let attempts = vec![attempt::of(self, id)];
             self.mark(id);
@@ -141,35 +158,28 @@ impl Tree {
     }
 
     /// Finds failures among items and below them. Returns whether any of them failed.
-    fn find_failures(
-        &self,
-        items: &[ItemId],
-        path: &mut Vec<String>,
-        found: &mut Vec<(ItemId, Vec<String>)>,
-    ) -> bool {
+    fn find_failures(&self, items: &[ItemId], depth: usize, found: &mut Vec<ItemId>) -> bool {
         let (hooks, others): (Vec<ItemId>, Vec<ItemId>) =
             items.iter().partition(|id| self.item(**id).is_hook() && !self.reported.contains(*id));
         let mut has_failed = false;
         for id in others {
-            path.push(self.item(id).name.clone());
             let is_test = self.reported.contains(&id);
             let has_own = self.item(id).failure().is_some();
-            let is_explained = if is_test || path.len() >= DEEPEST {
+            let is_explained = if is_test || depth >= DEEPEST {
                 has_own
             } else {
-                self.find_failures(self.children(id), path, found)
+                self.find_failures(self.children(id), depth + 1, found)
             };
             if has_own && !is_explained {
-                found.push((id, path.clone()));
+                found.push(id);
             }
             has_failed |= has_own || is_explained;
-            path.pop();
         }
         let has_failed_test = has_failed;
         for id in hooks {
             let item = self.item(id);
             if item.failure().is_some() && !(item.is_setup() && has_failed_test) {
-                found.push((id, [&path[..], std::slice::from_ref(&item.name)].concat()));
+                found.push(id);
                 has_failed = true;
             }
         }
@@ -179,7 +189,7 @@ impl Tree {
     /// Returns the items that are not part of a test, in the order of their arrival.
     pub(super) fn outside(&self) -> Vec<&Item> {
         let outside = self.items.iter().filter(|(id, _)| !self.reported.contains(id));
-        let mut outside: Vec<&Item> = outside.map(|(_, item)| item).collect();
+        let mut outside: Vec<&Item> = outside.map(|(_, item)| &**item).collect();
         outside.sort_by_key(|item| item.sequence);
         outside
     }
@@ -189,23 +199,17 @@ impl Tree {
 /// other one.
 fn remove_repeated(
     siblings: &mut Vec<ItemId>,
-    items: &HashMap<ItemId, Item>,
+    items: &HashMap<ItemId, Box<Item>>,
     parents: &HashSet<ItemId>,
 ) {
     let is_used = |id: &ItemId| items[id].is_used() || parents.contains(id);
     if siblings.iter().all(is_used) {
         return;
     }
-    let mut kept: Vec<ItemId> = Vec::with_capacity(siblings.len());
     let mut by_use = siblings.clone();
     by_use.sort_by_key(|id| Reverse(is_used(id)));
-    for id in by_use {
-        let item = &items[&id];
-        let is_new = is_used(&id) || !kept.iter().any(|other| items[other].is_repeated(item));
-        if is_new {
-            kept.push(id);
-        }
-    }
-    let kept: HashSet<ItemId> = kept.into_iter().collect();
+    let mut started = HashSet::with_capacity(siblings.len());
+    let is_kept = |id: &ItemId| started.insert(items[id].request()) || is_used(id);
+    let kept: HashSet<ItemId> = by_use.into_iter().filter(is_kept).collect();
     siblings.retain(|id| kept.contains(id));
 }

@@ -2,6 +2,7 @@
 //! size while they are read, and the allocator counts the bytes in use.
 
 mod documents;
+mod fillers;
 mod reports;
 
 use std::{
