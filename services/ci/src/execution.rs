@@ -2,15 +2,16 @@
 
 use std::{fmt, time::Duration};
 
-use assay_client::{Client, ClientError, send};
+use anyhow::Context;
+use assay_client::{Answer, Client, ClientError, Foreign, send};
 use assay_proto::execution::OpenExecutionInput;
 use reqwest::{
     Method, StatusCode,
     header::{ETAG, IF_NONE_MATCH},
 };
 use serde::{Deserialize, Deserializer, de};
-use tokio::time::{Instant, sleep};
-use tokio_util::io::{StreamReader, SyncIoBridge};
+use tokio::time::{Instant, sleep, timeout_at};
+use uuid::Uuid;
 
 /// First and maximum interval at which the end of an execution is waited for.
 const FIRST_INTERVAL: Duration = Duration::from_secs(1);
@@ -19,17 +20,20 @@ const MAX_INTERVAL: Duration = Duration::from_secs(15);
 /// Maximum number of unsuccessful tests that are listed.
 const MAX_LISTED: usize = 20;
 
+/// Maximum size of an execution, in bytes. It can have 100,000 test reports.
+const LARGEST: u64 = 256 << 20;
+
 /// The fields of an execution that matter to a job.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Execution {
-    pub(crate) id: String,
-    pub(crate) project_id: String,
-    pub(crate) test_set_name: String,
+    pub(crate) id: Uuid,
+    pub(crate) project_id: Uuid,
+    pub(crate) test_set_name: Foreign,
     /// The link to its page, if there is one.
-    pub(crate) url: Option<String>,
-    pub(crate) completion_date_time: Option<String>,
-    pub(crate) result: String,
+    pub(crate) url: Option<Foreign>,
+    pub(crate) completion_date_time: Option<Foreign>,
+    pub(crate) result: Foreign,
     pub(crate) statistic: Statistic,
     #[serde(deserialize_with = "unsuccessful")]
     pub(crate) test_reports: Vec<TestReport>,
@@ -50,15 +54,15 @@ pub(crate) struct Statistic {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct TestReport {
-    pub(crate) result: String,
-    pub(crate) test_case_identifier: String,
+    pub(crate) result: Foreign,
+    pub(crate) test_case_identifier: Foreign,
     #[serde(default)]
     pub(crate) is_flaky: bool,
 }
 
 impl TestReport {
     fn is_successful(&self) -> bool {
-        matches!(self.result.as_str(), "Passed" | "Canceled" | "NotExecuted") && !self.is_flaky
+        matches!(self.result.raw(), "Passed" | "Canceled" | "NotExecuted") && !self.is_flaky
     }
 }
 
@@ -68,7 +72,7 @@ impl Execution {
     }
 
     pub(crate) fn has_passed(&self) -> bool {
-        self.result == "Passed"
+        self.result.raw() == "Passed"
     }
 
     pub(crate) fn path(&self) -> String {
@@ -103,7 +107,8 @@ fn unsuccessful<'de, D: Deserializer<'de>>(reports: D) -> Result<Vec<TestReport>
 
 /// Opens an execution, or returns the one with the same key.
 pub(crate) async fn open(client: &Client, input: &OpenExecutionInput) -> anyhow::Result<Execution> {
-    let request = |client: &Client| client.request(Method::POST, "/api/executions").json(input);
+    let request =
+        |client: &Client| Ok(client.request(Method::POST, "/api/executions")?.json(input));
     read(client.send_reliably(request).await?).await
 }
 
@@ -115,7 +120,7 @@ pub(crate) async fn complete(
 ) -> anyhow::Result<Execution> {
     let path = format!("{}/complete", execution.path());
     let reporter: Vec<_> = reporter.iter().map(|name| ("reporter", *name)).collect();
-    let request = |client: &Client| client.request(Method::POST, &path).query(&reporter);
+    let request = |client: &Client| Ok(client.request(Method::POST, &path)?.query(&reporter));
     read(client.send_reliably(request).await?).await
 }
 
@@ -138,7 +143,10 @@ pub(crate) async fn wait(
         }
         sleep(interval).await;
         interval = (interval * 2).min(MAX_INTERVAL);
-        match refresh(client, &execution, &mut version).await {
+        let refreshed = timeout_at(deadline, refresh(client, &execution, &mut version)).await;
+        // The next turn ends the wait.
+        let Ok(refreshed) = refreshed else { continue };
+        match refreshed {
             Ok(Some(changed)) => {
                 tracing::info!("waiting for the end; {} tests so far", changed.statistic.total);
                 execution = changed;
@@ -161,7 +169,7 @@ async fn refresh(
     execution: &Execution,
     version: &mut Option<String>,
 ) -> anyhow::Result<Option<Execution>> {
-    let mut request = client.request(Method::GET, &execution.path());
+    let mut request = client.request(Method::GET, &execution.path())?;
     if let Some(version) = version {
         request = request.header(IF_NONE_MATCH, version.as_str());
     }
@@ -169,17 +177,14 @@ async fn refresh(
     if response.status() == StatusCode::NOT_MODIFIED {
         return Ok(None);
     }
-    let tag = response.headers().get(ETAG).and_then(|tag| tag.to_str().ok());
-    *version = tag.map(str::to_owned);
+    *version = response.header(ETAG).map(str::to_owned);
     read(response).await.map(Some)
 }
 
-/// Parses an execution while it is received: it can have 100,000 test reports.
-async fn read(response: reqwest::Response) -> anyhow::Result<Execution> {
-    use futures::TryStreamExt;
-
-    let body = response.bytes_stream().map_err(std::io::Error::other);
-    let body = SyncIoBridge::new(StreamReader::new(Box::pin(body)));
+/// Parses an execution while it is received.
+async fn read(answer: Answer) -> anyhow::Result<Execution> {
+    let body = answer.reader(LARGEST);
     let parse = move || serde_json::from_reader(std::io::BufReader::new(body));
-    Ok(tokio::task::spawn_blocking(parse).await??)
+    let read = tokio::task::spawn_blocking(parse).await?.map_err(ClientError::from_json);
+    read.context("Assay did not answer with an execution; check ASSAY_URL")
 }

@@ -12,7 +12,7 @@ mod verdict;
 use std::time::Duration;
 
 use anyhow::Context;
-use assay_client::{Client, ClientError};
+use assay_client::{Client, ClientError, visible};
 use assay_proto::execution::OpenExecutionInput;
 use percent_encoding::{CONTROLS, utf8_percent_encode};
 use uuid::Uuid;
@@ -23,7 +23,7 @@ use self::{
     execution::{Execution, complete, open, wait},
     files::find,
     reports::{Report, reports},
-    summary::{markdown, publish, text},
+    summary::{markdown, publish, text, unmet, verdict_markdown},
     upload::upload,
     verdict::verdict,
 };
@@ -86,21 +86,27 @@ pub async fn run(config: Config) -> anyhow::Result<bool> {
         let timeout = Duration::from_mins(config.wait_minutes.into());
         execution = wait(&client, execution, timeout).await?;
     }
-    print!("{}", text(&execution));
+    print(text(&execution));
     let verdict = if config.gate { Some(verdict(&client, &execution).await?) } else { None };
-    for unmet in verdict.iter().flat_map(|verdict| &verdict.unmet) {
-        println!("  not met: {unmet}");
-    }
+    print(verdict.iter().flat_map(unmet));
     if let (true, Some(summary)) = (execution.has_ended(), &job.summary) {
-        let markdown = verdict
-            .as_ref()
-            .map_or_else(|| markdown(&execution), |verdict| format!("{}\n", verdict.markdown));
+        let markdown = match &verdict {
+            Some(verdict) => verdict_markdown(&execution, verdict),
+            None => markdown(&execution),
+        };
         publish(summary, &execution, &markdown)?;
     }
     Ok(match verdict {
-        Some(verdict) => verdict.has_passed,
+        Some(verdict) => verdict.has_passed(),
         None => !config.wait || execution.has_passed(),
     })
+}
+
+/// Prints lines, none of which a CI system takes for a command.
+fn print(lines: impl IntoIterator<Item = String>) {
+    for line in lines {
+        println!("{}", visible(&line));
+    }
 }
 
 /// Uploads the reports and completes the part of the job. If the execution of this run of the CI

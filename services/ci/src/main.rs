@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use assay_ci::Config;
+use assay_client::{install_logs, visible};
 use assay_program::{LogConfig, install_tls, parse};
 use clap::Parser;
 
@@ -57,7 +58,7 @@ fn main() -> ExitCode {
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let done = tokio.map_err(anyhow::Error::from).and_then(|tokio| {
         tokio.block_on(async {
-            options.logs.install()?;
+            install_logs(&options.logs)?;
             assay_ci::run(options.ci).await
         })
     });
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("assay-ci: {error:#}");
+            eprintln!("assay-ci: {}", visible(&format!("{error:#}")));
             ExitCode::from(NOT_REPORTED)
         }
     }

@@ -1,67 +1,119 @@
 //! The outcome of an execution, for people.
+//!
+//! Names and messages are those of reports, which may be untrusted: see [`Foreign`].
 
 use std::{
-    fmt::Write as _,
+    fmt::{Display, Write as _},
     fs::{self, OpenOptions},
     io::Write as _,
     path::Path,
 };
 
 use anyhow::Context;
+use assay_client::{Foreign, segment};
 
-use crate::{environment::Summary, execution::Execution};
+use crate::{environment::Summary, execution::Execution, verdict::Verdict};
+
+/// Maximum number of rules, and of new failures, that are shown.
+const MAX_SHOWN: usize = 100;
 
 /// Returns the outcome in a line, and a line for each test to look at.
-pub(crate) fn text(execution: &Execution) -> String {
-    let mut text = format!("{}: {}\n", execution.test_set_name, counts(execution));
-    if let Some(url) = &execution.url {
-        let _ = writeln!(text, "{url}");
-    }
+pub(crate) fn text(execution: &Execution) -> Vec<String> {
+    let mut lines =
+        vec![format!("{}: {}", execution.test_set_name, counts(execution, &execution.result))];
+    lines.extend(execution.url.as_ref().map(Foreign::to_string));
     for report in &execution.test_reports {
         let flaky = if report.is_flaky { ", flaky" } else { "" };
-        let _ = writeln!(text, "  {}{flaky}: {}", report.result, report.test_case_identifier);
+        lines.push(format!("  {}{flaky}: {}", report.result, report.test_case_identifier));
     }
-    text
+    lines
+}
+
+/// Returns a line for each rule that is not met, with what was found.
+pub(crate) fn unmet(verdict: &Verdict) -> Vec<String> {
+    let unmet = verdict.rules.iter().filter(|rule| !rule.is_met).take(MAX_SHOWN);
+    unmet.map(|rule| format!("  not met: {}: {}", rule.rule, rule.message)).collect()
 }
 
 /// Returns the outcome as Markdown, with a table of the tests to look at.
 pub(crate) fn markdown(execution: &Execution) -> String {
-    let name = escaped(&execution.test_set_name);
-    let title = match &execution.url {
-        Some(url) => format!("[{name}]({url})"),
-        None => name,
-    };
-    let mut text = format!("### {title}: {}\n", counts(execution));
+    let mut text =
+        format!("### {}: {}\n", title(execution), counts(execution, &execution.result.markdown()));
     if !execution.test_reports.is_empty() {
         text.push_str("\n| Result | Test |\n|---|---|\n");
     }
     for report in &execution.test_reports {
         let flaky = if report.is_flaky { ", flaky" } else { "" };
-        let identifier = escaped(&report.test_case_identifier);
-        let _ = writeln!(text, "| {}{flaky} | {identifier} |", report.result);
+        let (result, identifier) =
+            (report.result.markdown(), report.test_case_identifier.markdown());
+        let _ = writeln!(text, "| {result}{flaky} | {identifier} |");
     }
     text.push('\n');
     text
 }
 
+/// Returns the verdict as Markdown, with tables of the rules and the new failures.
+pub(crate) fn verdict_markdown(execution: &Execution, verdict: &Verdict) -> String {
+    let state = if verdict.has_passed() { "passed" } else { "failed" };
+    let (statistic, changes) = (&execution.statistic, &verdict.changes);
+    let mut text = format!(
+        "### {}: {state}\n\n{} of {} test cases passed, {} failed, {} fixed, {} flaky, {} muted\n",
+        title(execution),
+        statistic.passed,
+        statistic.total,
+        statistic.failed,
+        changes.fixed,
+        changes.flaky,
+        changes.muted
+    );
+    if !verdict.rules.is_empty() {
+        text.push_str("\n| | Rule | |\n|---|---|---|\n");
+    }
+    for rule in verdict.rules.iter().take(MAX_SHOWN) {
+        let mark = if rule.is_met { "✅" } else { "❌" };
+        let _ =
+            writeln!(text, "| {mark} | {} | {} |", rule.rule.markdown(), rule.message.markdown());
+    }
+    if !verdict.new_failures.is_empty() {
+        text.push_str("\n| New failure | Message |\n|---|---|\n");
+    }
+    for failure in verdict.new_failures.iter().take(MAX_SHOWN) {
+        let identifier = failure.test_case_identifier.markdown();
+        let _ = writeln!(text, "| {identifier} | {} |", failure.headline.markdown());
+    }
+    text.push('\n');
+    text
+}
+
+/// Returns the name of the test set, with a link to the execution if it has a page.
+fn title(execution: &Execution) -> String {
+    let name = execution.test_set_name.markdown();
+    match execution.url.as_ref().and_then(|url| link(url.raw())) {
+        Some(url) => format!("[{name}]({url})"),
+        None => name,
+    }
+}
+
+/// Returns a URL as the target of a link in Markdown, if it is one of a page.
+fn link(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://").filter(|(scheme, _)| {
+        ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
+    })?;
+    let encoded = |char: char| match char {
+        ':' | '/' | '?' | '=' | '&' | '%' | '#' => char.to_string(),
+        char => segment(char.encode_utf8(&mut [0; 4])),
+    };
+    Some(format!("{scheme}://{}", rest.chars().map(encoded).collect::<String>()))
+}
+
 /// Returns the result, and how many test cases passed and failed.
-fn counts(execution: &Execution) -> String {
+fn counts(execution: &Execution, result: &dyn Display) -> String {
     let statistic = &execution.statistic;
-    let result = if execution.has_ended() { &execution.result } else { "still open" };
+    let result: &dyn Display = if execution.has_ended() { result } else { &"still open" };
     format!(
         "{result}, {} of {} tests passed, {} failed",
         statistic.passed, statistic.total, statistic.failed
     )
-}
-
-/// Returns a text without the characters that have a meaning in a cell of a Markdown table.
-fn escaped(text: &str) -> String {
-    let escape = |c: char| match c {
-        '\n' | '\r' => " ".to_owned(),
-        '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '&' => format!("\\{c}"),
-        c => c.to_string(),
-    };
-    text.chars().map(escape).collect()
 }
 
 /// Adds a text in Markdown to the summary of the job.
@@ -88,22 +140,24 @@ pub(crate) fn publish(
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
     use crate::execution::{Statistic, TestReport};
 
     #[test]
     fn names_of_tests_do_not_change_the_table() {
         let execution = Execution {
-            id: "e".to_owned(),
-            project_id: "p".to_owned(),
-            test_set_name: "Nightly".to_owned(),
-            url: Some("http://assay/e".to_owned()),
-            completion_date_time: Some("2026-11-23T12:00:00Z".to_owned()),
-            result: "Failed".to_owned(),
+            id: Uuid::nil(),
+            project_id: Uuid::nil(),
+            test_set_name: "Nightly".into(),
+            url: Some("http://assay/e".into()),
+            completion_date_time: Some("2026-11-23T12:00:00Z".into()),
+            result: "Failed".into(),
             statistic: Statistic { total: 2, passed: 1, failed: 1 },
             test_reports: vec![TestReport {
-                result: "Failed".to_owned(),
-                test_case_identifier: "shop.pay|card\n_x_".to_owned(),
+                result: "Failed".into(),
+                test_case_identifier: "shop.pay|card\n_x_".into(),
                 is_flaky: false,
             }],
         };

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::Context;
-use assay_client::{Client, ClientError};
+use assay_client::{Client, ClientError, Foreign};
 use futures::TryStreamExt;
 use reqwest::{
     Body, Method,
@@ -24,13 +24,17 @@ use crate::{
 /// Interval between lines about the progress of an upload.
 const PROGRESS: Duration = Duration::from_secs(5);
 
+/// Maximum size of the response to a report, in bytes, and number of its notes that are logged.
+const LARGEST_ANSWER: u64 = 4 << 20;
+const MAX_NOTES: usize = 100;
+
 /// The response to a report.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Reported {
     accepted: u64,
     #[serde(default)]
-    notes: Vec<String>,
+    notes: Vec<Foreign>,
 }
 
 /// Uploads reports to an open execution, and returns the number of new results.
@@ -43,7 +47,7 @@ pub(crate) async fn upload(
     let sizes = reports.iter().flat_map(|report| &report.parts).map(|part| part.file.size);
     let (count, total) = (sizes.clone().count(), sizes.sum());
     let path = format!("{}/reports", execution.path());
-    let (mut sent, mut bytes, mut new) = (0, 0, 0);
+    let (mut sent, mut bytes, mut new) = (0, 0, 0_u64);
     for parts in requests(reports) {
         for Part { file, .. } in &parts {
             // A missing file would otherwise look like a broken connection.
@@ -52,12 +56,12 @@ pub(crate) async fn upload(
         let request = |client: &Client| {
             let form =
                 parts.iter().fold(Form::new(), |form, part| form.part(part.field, body(part)));
-            client.request(Method::POST, &path).query(query).multipart(form)
+            Ok(client.request(Method::POST, &path)?.query(query).multipart(form))
         };
         let response = client.send_reliably(request).await.map_err(|error| named(error, &parts))?;
-        let reported = response.json::<Reported>().await?;
-        new += reported.accepted;
-        reported.notes.iter().for_each(|note| tracing::warn!("{note}"));
+        let reported = response.json::<Reported>(LARGEST_ANSWER).await?;
+        new = new.saturating_add(reported.accepted);
+        reported.notes.iter().take(MAX_NOTES).for_each(|note| tracing::warn!("{note}"));
         sent += parts.len();
         bytes += parts.iter().map(|part| part.file.size).sum::<u64>();
         tracing::info!("{sent} of {count} files, {} of {} MiB", mib(bytes), mib(total));

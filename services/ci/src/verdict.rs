@@ -1,46 +1,63 @@
 //! The verdict of the execution, by the rules of its test set.
 
-use assay_client::Client;
+use anyhow::Context;
+use assay_client::{Client, Foreign};
 use reqwest::Method;
 use serde::Deserialize;
 
 use crate::execution::Execution;
 
+/// Maximum size of a verdict, in bytes.
+const LARGEST: u64 = 16 << 20;
+
 /// The verdict of an ended execution.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
 pub(crate) struct Verdict {
-    pub(crate) has_passed: bool,
-    /// The rules that are not met, with what was found.
-    pub(crate) unmet: Vec<String>,
-    /// The verdict for people.
-    pub(crate) markdown: String,
+    state: Foreign,
+    pub(crate) rules: Vec<Outcome>,
+    #[serde(default)]
+    pub(crate) changes: Changes,
+    #[serde(default)]
+    pub(crate) new_failures: Vec<NewFailure>,
 }
 
-#[derive(Deserialize)]
+/// Outcome of a rule.
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Answer {
-    state: String,
-    rules: Vec<Outcome>,
+pub(crate) struct Outcome {
+    pub(crate) rule: Foreign,
+    pub(crate) is_met: bool,
+    pub(crate) message: Foreign,
 }
 
-#[derive(Deserialize)]
+/// Numbers of test cases whose result has changed, or does not count.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+pub(crate) struct Changes {
+    pub(crate) fixed: u32,
+    pub(crate) flaky: u32,
+    pub(crate) muted: u32,
+}
+
+/// A test case that newly fails.
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Outcome {
-    rule: String,
-    is_met: bool,
-    message: String,
+pub(crate) struct NewFailure {
+    pub(crate) test_case_identifier: Foreign,
+    #[serde(default)]
+    pub(crate) headline: Foreign,
+}
+
+impl Verdict {
+    pub(crate) fn has_passed(&self) -> bool {
+        self.state.raw() == "Passed"
+    }
 }
 
 /// Returns the verdict of an execution.
 pub(crate) async fn verdict(client: &Client, execution: &Execution) -> anyhow::Result<Verdict> {
     let path = format!("{}/verdict", execution.path());
-    let get = |path: &str| {
-        let path = path.to_owned();
-        client.send_reliably(move |client| client.request(Method::GET, &path))
-    };
-    let Answer { state, rules } = get(&path).await?.json().await?;
-    let markdown = get(&format!("{path}.md")).await?.text().await?;
-    let unmet = rules.into_iter().filter(|rule| !rule.is_met);
-    let unmet = unmet.map(|Outcome { rule, message, .. }| format!("{rule}: {message}")).collect();
-    Ok(Verdict { has_passed: state == "Passed", unmet, markdown })
+    let answer = client.send_reliably(|client| client.request(Method::GET, &path)).await?;
+    answer.json(LARGEST).await.context("the verdict")
 }

@@ -14,6 +14,9 @@ use crate::config::Config;
 /// Timeout of a request. It is longer than the time that a request may wait for work.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
+/// Maximum size of an answer, in bytes: leases have the plans and subjects of their tests.
+const LARGEST: u64 = 64 << 20;
+
 #[derive(Clone)]
 pub(crate) struct Api(Client);
 
@@ -64,8 +67,8 @@ impl Api {
         body: Option<&impl Serialize>,
     ) -> Result<(), ClientError> {
         let request = |client: &Client| {
-            let request = client.request(method.clone(), &leases(path));
-            body.iter().fold(request, RequestBuilder::json)
+            let request = client.request(method.clone(), &leases(path))?;
+            Ok(body.iter().fold(request, RequestBuilder::json))
         };
         self.0.send_reliably(request).await.map(drop)
     }
@@ -75,9 +78,9 @@ impl Api {
         path: &str,
         body: Option<&impl Serialize>,
     ) -> Result<T, ClientError> {
-        let request = self.0.request(Method::POST, &leases(path));
+        let request = self.0.request(Method::POST, &leases(path))?;
         let request = body.iter().fold(request, RequestBuilder::json);
-        Ok(send(request).await?.json().await?)
+        send(request).await?.json(LARGEST).await
     }
 }
 

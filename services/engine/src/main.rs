@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use assay_client::{install_logs, visible};
 use assay_engine::Config;
 use assay_program::{LogConfig, install_tls, parse, stop_signal};
 use clap::Parser;
@@ -17,8 +18,9 @@ The engine runs the command once for each instance of a test, in a process group
 Input:
 
   standard input  the lease as JSON
-  environment     the variables of the subject and the test plan under their own names, except PATH
-                  and names that begin with ASSAY_, LD_ or DYLD_; and:
+  environment     the variables of the subject and the test plan under their own names, except PATH,
+                  those that shells start with (BASH_ENV, BASHOPTS, SHELLOPTS, IFS, PS4), and names
+                  that begin with ASSAY_, LD_ or DYLD_; and:
 
     ASSAY_TEST_CASE, ASSAY_TEST_NAME     identifier and name of the test case
     ASSAY_INSTANCE_NR                    number of the instance
@@ -69,7 +71,7 @@ fn main() -> ExitCode {
     let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let done = tokio.map_err(anyhow::Error::from).and_then(|tokio| {
         tokio.block_on(async {
-            options.logs.install()?;
+            install_logs(&options.logs)?;
             let stop = CancellationToken::new();
             let stopping = stop.clone();
             tokio::select! {
@@ -87,7 +89,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("assay-engine: {error:#}");
+            eprintln!("assay-engine: {}", visible(&format!("{error:#}")));
             ExitCode::FAILURE
         }
     }

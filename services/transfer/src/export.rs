@@ -8,8 +8,14 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use serde::Deserialize;
+use uuid::Uuid;
 
-use crate::{access::Access, folder::Folder, interface::Interface, progress::note};
+use crate::{
+    access::Access,
+    folder::Folder,
+    interface::Interface,
+    progress::{note, printable},
+};
 
 /// Number of requests at the same time.
 const CONCURRENCY: usize = 8;
@@ -38,12 +44,16 @@ pub struct Export {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Listed {
-    id: uuid::Uuid,
+    id: Uuid,
 }
 
 impl Export {
     /// Exports the project.
     pub async fn run(self) -> Result<()> {
+        self.export().await.map_err(|error| printable(&error))
+    }
+
+    async fn export(self) -> Result<()> {
         let interface = Interface::new(&self.access.account()?)?;
         let project = find_project(&interface, &self.project).await?;
         let at = format!("/api/projects/{project}");
@@ -59,18 +69,18 @@ impl Export {
 }
 
 /// Returns the id of the project with a name or an id, active or archived.
-pub(crate) async fn find_project(interface: &Interface, sought: &str) -> Result<String> {
+pub(crate) async fn find_project(interface: &Interface, sought: &str) -> Result<Uuid> {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
     struct Project {
-        id: String,
+        id: Uuid,
         name: String,
     }
 
     let mut found = Vec::new();
     for list in ["/api/projects", "/api/projects/archive"] {
         let matching = |project: Project| {
-            if project.id == sought || project.name == sought {
+            if project.id.to_string() == sought || project.name == sought {
                 found.push(project.id);
             }
             Ok(())
@@ -81,14 +91,14 @@ pub(crate) async fn find_project(interface: &Interface, sought: &str) -> Result<
         }
     }
     match &found[..] {
-        [id] => Ok(id.clone()),
+        [id] => Ok(*id),
         [] => bail!("no such project: {sought}"),
         _ => bail!("several projects have the name {sought}; use the id"),
     }
 }
 
 /// Returns the ids of the records of these lists, oldest first.
-async fn ids(interface: &Interface, lists: &[String]) -> Result<Vec<uuid::Uuid>> {
+async fn ids(interface: &Interface, lists: &[String]) -> Result<Vec<Uuid>> {
     let mut ids = Vec::new();
     for list in lists {
         let add = |listed: Listed| {

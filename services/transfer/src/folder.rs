@@ -2,36 +2,50 @@
 //!
 //! A file has the extension `.part` until it is complete. The list has a line for each complete file.
 //! The manifest is written last, and has the digest of the list.
+//!
+//! An export, and the server that one is written from, may be hostile. So a [`Place`] is the only way to
+//! name a file, [`Root`] follows no symbolic links, and [`Reader`] reads what the list names.
 
 mod part;
+mod place;
 mod reader;
+mod root;
 
 use std::{
     collections::{BTreeMap, HashSet},
-    fs::{self, OpenOptions},
+    fs,
     io::{Read, Write},
-    path::{Path, PathBuf},
+    path::Path,
+    sync::Arc,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::{
     part::{Part, hex},
-    reader::{Line, Reader},
+    place::{Name, Place},
+    reader::{Reader, next_line},
+    root::Root,
 };
 
 /// The version of the format. Readers refuse later ones.
 pub(crate) const VERSION: u32 = 1;
 
 /// The names of the files of each noun.
-pub(crate) const PROJECT: &str = "project.ndjson";
-pub(crate) const SUBJECTS: &str = "subjects.ndjson";
-pub(crate) const ENVIRONMENTS: &str = "environments.ndjson";
-pub(crate) const TEST_CASES: &str = "testcases.ndjson";
-pub(crate) const TEST_SETS: &str = "testsets.ndjson";
-pub(crate) const KNOWN_FAILURES: &str = "knownfailures.ndjson";
-pub(crate) const EXECUTIONS: &str = "executions.ndjson";
+pub(crate) const PROJECT: Place = Place::top("project.ndjson");
+pub(crate) const SUBJECTS: Place = Place::top("subjects.ndjson");
+pub(crate) const ENVIRONMENTS: Place = Place::top("environments.ndjson");
+pub(crate) const TEST_CASES: Place = Place::top("testcases.ndjson");
+pub(crate) const TEST_SETS: Place = Place::top("testsets.ndjson");
+pub(crate) const KNOWN_FAILURES: Place = Place::top("knownfailures.ndjson");
+pub(crate) const EXECUTIONS: Place = Place::top("executions.ndjson");
+
+static NOUNS: [Place; 7] =
+    [PROJECT, SUBJECTS, ENVIRONMENTS, TEST_CASES, TEST_SETS, KNOWN_FAILURES, EXECUTIONS];
+
+/// Maximum size of a file that is copied into an export, in bytes: that of an artifact.
+pub(crate) const LARGEST_FILE: u64 = 32 << 20;
 
 const LIST: &str = "files.ndjson";
 const MANIFEST: &str = "manifest.json";
@@ -65,8 +79,8 @@ pub(crate) struct Manifest {
 
 /// A folder that an export is written to.
 pub(crate) struct Folder {
-    path: PathBuf,
-    finished: HashSet<String>,
+    root: Arc<Root>,
+    finished: HashSet<Place>,
     counts: BTreeMap<String, u64>,
     list: Part,
 }
@@ -78,48 +92,50 @@ impl Folder {
         if is_complete(path) {
             bail!("{} has a complete export; choose another folder", path.display());
         }
-        let list = path.join(LIST);
-        if list.exists() {
-            // The program ended before it wrote the manifest.
-            fs::rename(&list, path.join(format!("{LIST}.part")))?;
-        }
-        let (list, entries) = Part::resume::<Entry>(path, LIST)?;
-        let mut folder =
-            Self { path: path.to_owned(), finished: HashSet::new(), counts: BTreeMap::new(), list };
+        let root = Arc::new(Root::open(path)?);
+        // The program may have ended before it wrote the manifest.
+        root.rename(LIST, &format!("{LIST}.part"))?;
+        let (list, entries) = Part::resume::<Entry>(&root, &Place::top(LIST))?;
+        let mut folder = Self { root, finished: HashSet::new(), counts: BTreeMap::new(), list };
         for entry in &entries {
-            folder.count(entry);
+            folder.count(&Place::parse(&entry.path)?, entry.lines);
         }
         Ok(folder)
     }
 
     /// Returns whether a file is complete.
-    pub(crate) fn has(&self, path: &str) -> bool {
-        self.finished.contains(path)
+    pub(crate) fn has(&self, place: &Place) -> bool {
+        self.finished.contains(place)
     }
 
     /// Begins a file.
-    pub(crate) fn begin(&self, path: &str) -> Result<Part> {
-        Part::begin(&self.path, path)
+    pub(crate) fn begin(&self, place: &Place) -> Result<Part> {
+        Part::begin(&self.root, place)
     }
 
     /// Continues a file that was interrupted. Returns its records so far.
     pub(crate) fn resume<T: serde::de::DeserializeOwned>(
         &self,
-        path: &str,
+        place: &Place,
     ) -> Result<(Part, Vec<T>)> {
-        Part::resume(&self.path, path)
+        Part::resume(&self.root, place)
     }
 
-    /// Copies a file into the export.
-    pub(crate) fn copy(&mut self, from: &Path, path: &str) -> Result<()> {
-        let file = fs::File::open(from);
-        let mut file = file.with_context(|| format!("cannot read {}", from.display()))?;
-        let (mut part, mut chunk) = (self.begin(path)?, vec![0; 1 << 16]);
+    /// Copies a file of a folder into the export. Links are not followed.
+    pub(crate) fn copy(&mut self, folder: &Path, name: &Name, place: &Place) -> Result<()> {
+        let root = Root::open(folder)?;
+        let Some(file) = root.read(name.as_str())? else {
+            bail!("cannot read {}", root.at(name.as_str()));
+        };
+        let (mut file, mut size) = (file.take(LARGEST_FILE + 1), 0);
+        let (mut part, mut chunk) = (self.begin(place)?, vec![0; 1 << 16]);
         loop {
             let count = file.read(&mut chunk)?;
             if count == 0 {
                 break;
             }
+            size += count as u64;
+            ensure!(size <= LARGEST_FILE, "{} is too large", root.at(name.as_str()));
             part.write(&chunk[..count])?;
         }
         self.finish(part)
@@ -127,16 +143,16 @@ impl Folder {
 
     /// Completes a file.
     pub(crate) fn finish(&mut self, part: Part) -> Result<()> {
-        let entry = part.finish()?;
+        let (place, entry) = part.finish()?;
         self.list.line(&entry)?;
         self.list.flush()?;
-        self.count(&entry);
+        self.count(&place, entry.lines);
         Ok(())
     }
 
     /// Completes the export. Returns the numbers of records.
     pub(crate) fn complete(self, source: &str) -> Result<BTreeMap<String, u64>> {
-        let list = self.list.finish()?;
+        let (_, list) = self.list.finish()?;
         let counts = self.counts;
         let manifest = Manifest {
             format: FORMAT.to_owned(),
@@ -145,20 +161,20 @@ impl Folder {
             counts: counts.clone(),
             list,
         };
-        let draft = self.path.join(format!("{MANIFEST}.part"));
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&draft)?;
+        let draft = format!("{MANIFEST}.part");
+        let mut file = self.root.create(&draft)?;
         serde_json::to_writer_pretty(&mut file, &manifest)?;
         file.write_all(b"\n")?;
         file.sync_all()?;
-        fs::rename(draft, self.path.join(MANIFEST))?;
+        self.root.rename(&draft, MANIFEST)?;
         Ok(counts)
     }
 
-    fn count(&mut self, entry: &Entry) {
-        if !entry.path.contains('/') {
-            self.counts.insert(entry.path.clone(), entry.lines);
+    fn count(&mut self, place: &Place, lines: u64) {
+        if NOUNS.contains(place) {
+            self.counts.insert(place.to_string(), lines);
         }
-        self.finished.insert(entry.path.clone());
+        self.finished.insert(place.clone());
     }
 }
 
@@ -182,9 +198,8 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
     if manifest.exists() {
         fs::remove_file(manifest)?;
     }
-    let nouns =
-        [PROJECT, SUBJECTS, ENVIRONMENTS, TEST_CASES, TEST_SETS, KNOWN_FAILURES, EXECUTIONS, LIST];
-    for file in nouns.iter().flat_map(|noun| [(*noun).to_owned(), format!("{noun}.part")]) {
+    let nouns = NOUNS.iter().map(Place::as_str).chain([LIST]);
+    for file in nouns.flat_map(|noun| [noun.to_owned(), format!("{noun}.part")]) {
         match fs::remove_file(path.join(file)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}

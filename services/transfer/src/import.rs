@@ -10,22 +10,27 @@ mod test_case;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    fs::{self, OpenOptions},
-    io::Write,
+    fs,
+    io::{Read, Write},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, ensure};
+use assay_client::visible;
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use crate::{
     access::Access,
-    folder::{self, Reader},
+    folder::{self, Reader, Root},
     interface::Interface,
     live::{self, Origin},
-    progress::note,
+    progress::{note, printable},
     source::{Format, convert, convert_files},
 };
+
+/// Maximum size of the progress that is read, in bytes.
+const LARGEST_PROGRESS: u64 = 1 << 30;
 
 /// Import an export, or files of another tool, into a project
 ///
@@ -76,6 +81,10 @@ struct Target {
 impl Import {
     /// Imports the files.
     pub async fn run(self) -> Result<()> {
+        self.import().await.map_err(|error| printable(&error))
+    }
+
+    async fn import(self) -> Result<()> {
         let (export, work) = self.prepare().await?;
         let (reader, manifest) = Reader::open(&export)?;
         note(format_args!("{}: {}", export.display(), summary(&manifest.counts)));
@@ -136,14 +145,13 @@ struct Finished {
 impl Finished {
     fn open(work: &Path, project: &str) -> Result<Self> {
         fs::create_dir_all(work)?;
-        let path = work.join(format!("imported-{project}.txt"));
-        let before = fs::read_to_string(&path).unwrap_or_default();
+        let file = Root::open(work)?.append(&format!("imported-{project}.txt"));
+        let mut file = file.context("choose another --work")?;
+        let mut before = String::new();
+        (&mut file).take(LARGEST_PROGRESS).read_to_string(&mut before)?;
         // The last line may be cut off.
         let complete = before.rfind('\n').map_or("", |end| &before[..end]);
         let keys = complete.lines().map(str::to_owned).collect();
-        let file = OpenOptions::new().create(true).append(true).open(&path);
-        let file =
-            file.with_context(|| format!("cannot write {}; choose a --work", path.display()))?;
         Ok(Self { file, keys })
     }
 
@@ -161,6 +169,14 @@ impl Finished {
 /// Returns the text of a field; empty if it has none.
 fn text<'r>(record: &'r Map<String, Value>, field: &str) -> &'r str {
     record.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns the id of a record of Assay. Fails if it is not one, such as a path.
+fn id(record: &Map<String, Value>) -> Result<String> {
+    let id = text(record, "Id");
+    let parsed = Uuid::parse_str(id);
+    let parsed = parsed.with_context(|| format!("Assay answered with the id {:?}", visible(id)))?;
+    Ok(parsed.to_string())
 }
 
 /// Returns whether a field is true.

@@ -7,6 +7,7 @@ mod reportportal;
 
 use std::{
     fs,
+    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -15,7 +16,7 @@ use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 
 use self::remote::Remote;
-use crate::source::Format;
+use crate::{folder::Root, source::Format};
 
 /// Access to the tool that `--from` names the URL of
 #[derive(clap::Args, Clone, Debug)]
@@ -95,11 +96,15 @@ pub(crate) async fn read(
     }
 }
 
-/// Writes a file, which has another name until it is complete.
+/// Writes a file, which has another name until it is complete. Links are not followed.
 fn write(path: &Path, contents: &[u8]) -> Result<()> {
-    let draft = path.with_extension("part");
-    let written = fs::write(&draft, contents).and_then(|()| fs::rename(&draft, path));
-    written.with_context(|| format!("cannot write {}", path.display()))
+    let name = path.file_name().and_then(|name| name.to_str()).context("a file has no name")?;
+    let root = Root::open(path.parent().unwrap_or(path))?;
+    let draft = format!("{name}.part");
+    let written = root.create(&draft)?.write_all(contents);
+    written.with_context(|| format!("cannot write {}", path.display()))?;
+    root.rename(&draft, name)?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
-//! Progress on standard error.
+//! Progress on standard error. All that is printed may have texts of others.
 
 use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use assay_client::visible;
 
 /// Interval between lines.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -47,5 +50,10 @@ impl Progress {
 
 /// Prints something that a user should know.
 pub(crate) fn note(text: impl std::fmt::Display) {
-    eprintln!("{text}");
+    eprintln!("{}", visible(&text.to_string()));
+}
+
+/// Returns an error with its causes as a text that is harmless where it is printed.
+pub(crate) fn printable(error: &anyhow::Error) -> anyhow::Error {
+    anyhow!("{}", visible(&format!("{error:#}")))
 }

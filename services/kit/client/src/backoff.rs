@@ -28,8 +28,28 @@ impl Backoff {
 
     /// Waits, not less than Assay asked for, and doubles the delay for the next call.
     pub async fn wait_at_least(&mut self, asked: Option<Duration>) {
+        sleep(self.next(asked)).await;
+    }
+
+    fn next(&mut self, asked: Option<Duration>) -> Duration {
         let delay = self.0.max(asked.unwrap_or_default().min(MAX_ASKED));
         self.0 = (self.0 * 2).min(MAX);
-        sleep(delay).await;
+        delay
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_that_is_asked_for_is_limited() {
+        let mut backoff = Backoff::default();
+        assert_eq!(backoff.next(None), FIRST);
+        assert_eq!(backoff.next(Some(Duration::from_secs(3))), Duration::from_secs(3));
+        assert_eq!(backoff.next(Some(Duration::from_secs(u64::MAX))), MAX_ASKED);
+        for _ in 0..100 {
+            assert!(backoff.next(None) <= MAX);
+        }
     }
 }

@@ -1,25 +1,53 @@
-//! HTTP client of Assay's interface, for programs that run beside it: engines and CI jobs.
+//! HTTP client of Assay's interface, for programs that run beside it: engines, CI jobs and transfers.
+//!
+//! A server, or a proxy in front of it, may be hostile: the token stays at its origin, bodies are read
+//! with limits, and texts are harmless where they are printed.
 
+mod answer;
 mod backoff;
+mod error;
+mod foreign;
+mod logs;
+mod path;
+mod redirect;
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
-use reqwest::{Method, RequestBuilder, Response, StatusCode, header::RETRY_AFTER};
+use reqwest::{
+    Method, RequestBuilder, StatusCode,
+    header::{AUTHORIZATION, HeaderName, HeaderValue, RETRY_AFTER},
+    redirect::Policy,
+};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
+use tokio::time::Instant;
 use url::Url;
 
-pub use self::backoff::Backoff;
+pub use self::{
+    answer::{Answer, BodyReader},
+    backoff::Backoff,
+    error::ClientError,
+    foreign::{Foreign, harmless, markdown, visible},
+    logs::install_logs,
+    path::segment,
+    redirect::target as redirect_target,
+};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Number of attempts to send a request, over about five minutes.
 const ATTEMPTS: u32 = 30;
 
+/// Time after which a request is not sent again, if its attempts take long.
+const PATIENCE: Duration = Duration::from_mins(30);
+
+/// Maximum size of a problem document, in bytes.
+const LARGEST_PROBLEM: u64 = 64 << 10;
+
 /// The URL of Assay and a token.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Account {
-    /// URL of Assay, such as <https://assay.example.org>
+    /// URL of Assay, such as <https://assay.example.org>. Redirects are not followed
     #[arg(long, env = "ASSAY_URL", default_value = "http://127.0.0.1:8080")]
     pub url: Url,
     /// API token. Prefer a file, named in `ASSAY_TOKEN_FILE`: other users of the machine can see
@@ -28,27 +56,12 @@ pub struct Account {
     pub token: SecretString,
 }
 
-/// A client that sends the token with each request.
+/// A client that sends the token with each request, and to one origin only.
 #[derive(Clone)]
 pub struct Client {
     http: reqwest::Client,
-    base: String,
+    base: Url,
     token: SecretString,
-}
-
-/// Failure of a request.
-#[derive(Debug)]
-pub enum ClientError {
-    /// Assay answered with a problem document.
-    Rejected {
-        status: StatusCode,
-        code: String,
-        detail: String,
-        /// Time after which a retry may succeed.
-        retry_after: Option<Duration>,
-    },
-    /// The request failed, or its response was malformed.
-    Unreachable(reqwest::Error),
 }
 
 /// Fields of a problem document (RFC 9457).
@@ -63,111 +76,72 @@ impl Client {
     /// Creates a client with a timeout for each request. Fails if the machine has no certificates of
     /// authorities, which only HTTPS needs.
     pub fn new(account: &Account, timeout: Duration) -> reqwest::Result<Self> {
-        let builder =
-            || reqwest::Client::builder().timeout(timeout).connect_timeout(CONNECT_TIMEOUT);
+        let builder = || {
+            reqwest::Client::builder()
+                .timeout(timeout)
+                .connect_timeout(CONNECT_TIMEOUT)
+                .redirect(Policy::none())
+        };
         let http = match builder().build() {
             Err(_) if account.url.scheme() == "http" => builder().tls_certs_only([]).build()?,
             built => built?,
         };
-        let base = account.url.as_str().trim_end_matches('/').trim_end_matches("/api").to_owned();
-        Ok(Self { http, base, token: account.token.clone() })
+        Ok(Self { http, base: account.url.clone(), token: account.token.clone() })
     }
 
-    /// Returns the URL of a path that begins with `/api`.
-    fn url(&self, path: &str) -> String {
-        format!("{}{path}", self.base)
-    }
-
-    /// Begins a request for a path that begins with `/api`.
-    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+    /// Begins a request for a path that begins with `/api`. Fails if the path is not as a server would
+    /// read it, such as one with `..`, or if the token cannot be sent.
+    pub fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, ClientError> {
         let token = format!("Bearer {}", self.token.expose_secret());
-        self.http.request(method, self.url(path)).header("Authentication", token)
+        let mut token = HeaderValue::from_str(&token).map_err(|_| ClientError::Token)?;
+        token.set_sensitive(true);
+        let request = self.http.request(method, path::url(&self.base, path)?);
+        Ok(request.header(self.header(), token))
+    }
+
+    /// Returns the header for the token. The standard one belongs to the proxy that a user and a
+    /// password in the URL are for.
+    fn header(&self) -> HeaderName {
+        match self.base.username() {
+            "" => AUTHORIZATION,
+            _ => HeaderName::from_static("authentication"),
+        }
     }
 
     /// Sends a request until Assay answers it, with a limited number of attempts. The requests that
     /// `request` returns must have the same effect as one of them.
     pub async fn send_reliably(
         &self,
-        request: impl Fn(&Self) -> RequestBuilder,
-    ) -> Result<Response, ClientError> {
-        let mut backoff = Backoff::default();
+        request: impl Fn(&Self) -> Result<RequestBuilder, ClientError>,
+    ) -> Result<Answer, ClientError> {
+        let (mut backoff, begun) = (Backoff::default(), Instant::now());
         for _ in 1..ATTEMPTS {
-            match send(request(self)).await {
-                Err(error) if !error.is_permanent() => {
+            match send(request(self)?).await {
+                Err(error) if !error.is_permanent() && begun.elapsed() < PATIENCE => {
                     tracing::warn!(%error, "cannot send to Assay; will retry");
                     backoff.wait_at_least(error.retry_after()).await;
                 }
-                response => return response,
+                answer => return answer,
             }
         }
-        send(request(self)).await
+        send(request(self)?).await
     }
 }
 
 /// Sends a request once.
-pub async fn send(request: RequestBuilder) -> Result<Response, ClientError> {
+pub async fn send(request: RequestBuilder) -> Result<Answer, ClientError> {
     let response = request.send().await?;
     let status = response.status();
     if status.is_success() || status == StatusCode::NOT_MODIFIED {
-        return Ok(response);
+        return Ok(Answer::new(response));
+    }
+    if let Some(to) = redirect_target(&response) {
+        return Err(ClientError::Redirected { to });
     }
     let retry_after = response.headers().get(RETRY_AFTER);
     let retry_after = retry_after.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
     let retry_after = retry_after.map(Duration::from_secs);
-    let Problem { code, detail } = response.json().await.unwrap_or_default();
+    let problem = Answer::new(response).json(LARGEST_PROBLEM).await;
+    let Problem { code, detail } = problem.unwrap_or_default();
     Err(ClientError::Rejected { status, code, detail, retry_after })
-}
-
-impl ClientError {
-    /// Returns whether a retry would fail in the same way.
-    pub fn is_permanent(&self) -> bool {
-        let Self::Rejected { status, .. } = self else { return false };
-        status.is_client_error()
-            && !matches!(*status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT)
-    }
-
-    /// Returns the HTTP status of a rejected request.
-    pub fn status(&self) -> Option<StatusCode> {
-        match self {
-            Self::Rejected { status, .. } => Some(*status),
-            Self::Unreachable(_) => None,
-        }
-    }
-
-    /// Returns whether Assay rejected the request with this code.
-    pub fn has_code(&self, expected: &str) -> bool {
-        matches!(self, Self::Rejected { code, .. } if code == expected)
-    }
-
-    fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Self::Rejected { retry_after, .. } => *retry_after,
-            Self::Unreachable(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for ClientError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Rejected { status, code, detail, .. } => write!(f, "{status} {code}: {detail}"),
-            Self::Unreachable(error) => {
-                let mut error: &dyn std::error::Error = error;
-                write!(f, "{error}")?;
-                while let Some(source) = error.source() {
-                    write!(f, ": {source}")?;
-                    error = source;
-                }
-                Ok(())
-            }
-        }
-    }
-}
-
-impl std::error::Error for ClientError {}
-
-impl From<reqwest::Error> for ClientError {
-    fn from(error: reqwest::Error) -> Self {
-        Self::Unreachable(error)
-    }
 }

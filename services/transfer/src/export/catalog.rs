@@ -1,14 +1,16 @@
 //! Exports the records of the catalog: the project, its subjects, environments, test cases with their
 //! plans, test sets and known failures.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{CONCURRENCY, ids};
 use crate::{
-    folder::{ENVIRONMENTS, Folder, KNOWN_FAILURES, PROJECT, SUBJECTS, TEST_CASES, TEST_SETS},
+    folder::{
+        ENVIRONMENTS, Folder, KNOWN_FAILURES, PROJECT, Place, SUBJECTS, TEST_CASES, TEST_SETS,
+    },
     interface::Interface,
     progress::Progress,
 };
@@ -18,21 +20,21 @@ const OF_REPORTS: [&str; 2] = ["TestReports", "ExecutionStatistics"];
 
 /// Exports the records below a project, as far as their files are not complete.
 pub(super) async fn export(interface: &Interface, at: &str, folder: &mut Folder) -> Result<()> {
-    if !folder.has(PROJECT) {
-        let mut part = folder.begin(PROJECT)?;
+    if !folder.has(&PROJECT) {
+        let mut part = folder.begin(&PROJECT)?;
         part.line(&interface.get::<Value>(at).await?)?;
         folder.finish(part)?;
     }
-    for (noun, file) in [("subjects", SUBJECTS), ("environments", ENVIRONMENTS)] {
+    for (noun, file) in [("subjects", &SUBJECTS), ("environments", &ENVIRONMENTS)] {
         let record = async |path: String| interface.get::<Map<String, Value>>(&path).await;
         records(interface, at, folder, (noun, file), record).await?;
     }
     let case = async |path: String| test_case(interface, &path).await;
-    records(interface, at, folder, ("testcases", TEST_CASES), case).await?;
+    records(interface, at, folder, ("testcases", &TEST_CASES), case).await?;
     let set = async |path: String| test_set(interface, &path).await;
-    records(interface, at, folder, ("testsets", TEST_SETS), set).await?;
-    if !folder.has(KNOWN_FAILURES) {
-        let mut part = folder.begin(KNOWN_FAILURES)?;
+    records(interface, at, folder, ("testsets", &TEST_SETS), set).await?;
+    if !folder.has(&KNOWN_FAILURES) {
+        let mut part = folder.begin(&KNOWN_FAILURES)?;
         let path = format!("{at}/knownfailures");
         interface.list(&path, |known: Value| part.line(&known)).await?;
         folder.finish(part)?;
@@ -46,7 +48,7 @@ async fn records<F>(
     interface: &Interface,
     at: &str,
     folder: &mut Folder,
-    (noun, file): (&'static str, &str),
+    (noun, file): (&'static str, &Place),
     record: F,
 ) -> Result<()>
 where
@@ -78,10 +80,11 @@ async fn test_case(interface: &Interface, path: &str) -> Result<Map<String, Valu
     let aliases: Map<String, Value> = interface.get(&format!("{path}/aliases")).await?;
     case.extend(aliases);
     let mut plans = Vec::new();
-    let listed = case.remove("TestPlanList").unwrap_or_default();
+    let listed = case.remove("TestPlanList").unwrap_or(Value::Array(Vec::new()));
+    let listed: Vec<super::Listed> = serde_json::from_value(listed).context("TestPlanList")?;
     // The highest revision comes first.
-    for plan in listed.as_array().into_iter().flatten().rev() {
-        let path = format!("{path}/testplans/{}", plan["Id"].as_str().unwrap_or_default());
+    for super::Listed { id } in listed.into_iter().rev() {
+        let path = format!("{path}/testplans/{id}");
         let mut plan: Map<String, Value> = interface.get(&path).await?;
         for field in OF_REPORTS {
             plan.remove(field);

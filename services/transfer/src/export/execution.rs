@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{file, ids};
 use crate::{
-    folder::{EXECUTIONS, Folder, Part},
+    folder::{EXECUTIONS, Folder, Name, Part, Place},
     interface::Interface,
     progress::{Progress, note},
 };
@@ -37,12 +37,12 @@ pub(super) async fn export(
     folder: &mut Folder,
     with_files: bool,
 ) -> Result<()> {
-    if folder.has(EXECUTIONS) {
+    if folder.has(&EXECUTIONS) {
         return Ok(());
     }
     let lists = [format!("{at}/executions"), format!("{at}/executions/archive")];
     let all = ids(interface, &lists).await?;
-    let (mut part, before) = folder.resume::<super::Listed>(EXECUTIONS)?;
+    let (mut part, before) = folder.resume::<super::Listed>(&EXECUTIONS)?;
     let last = before.last().map_or(Uuid::nil(), |listed| listed.id);
     let mut progress = Progress::new("executions", Some(all.len() as u64));
     progress.add(before.len() as u64);
@@ -73,7 +73,8 @@ async fn execution(
     with_files: bool,
 ) -> Result<Option<Map<String, Value>>> {
     let path = format!("{at}/executions/{id}");
-    let reviews = format!("executions/{id}/reviews.ndjson");
+    let name = Name::from(id);
+    let reviews = Place::reviews(&name);
     let begin = || folder.begin(&reviews);
     let (header, part) = interface.get_streamed(&path, "TestReports", begin, add_review).await?;
     if header.get("CompletionDateTime").is_none_or(Value::is_null) {
@@ -81,11 +82,11 @@ async fn execution(
     }
     folder.finish(part)?;
     let names = if with_files {
-        file::export(interface, &path, folder, id).await?
+        file::export(interface, &path, folder, &name).await?
     } else {
         file::Names::default()
     };
-    let results = format!("executions/{id}/results.ndjson");
+    let results = Place::results(&name);
     if !folder.has(&results) {
         let part = file::results(interface, &path, folder, &results, &names).await?;
         folder.finish(part)?;

@@ -1,23 +1,23 @@
 //! Exports the results of an execution, and the files that they refer to.
 
+mod lines;
+
 use std::collections::HashMap;
 
-use anyhow::{Context, Result};
-use futures::TryStreamExt;
-use reqwest::{Method, Response};
+use anyhow::{Result, ensure};
+use assay_client::{Answer, segment};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio_util::io::StreamReader;
 use uuid::Uuid;
 
+use self::lines::Lines;
 use crate::{
-    folder::{Folder, Part},
-    interface::Interface,
+    folder::{Folder, LARGEST_FILE, Name, Part, Place},
+    interface::{Interface, Pages},
 };
 
-/// Number of attempts to receive a whole file.
-const ATTEMPTS: u32 = 5;
+/// Maximum size of the results of an execution, in bytes.
+const LARGEST_RESULTS: u64 = 16 << 30;
 
 /// The fields of results that are links.
 const LINKS: [&str; 5] =
@@ -26,16 +26,27 @@ const LINKS: [&str; 5] =
 /// The names in the export of files that only the results of one test case refer to, by its
 /// identifier and the name.
 #[derive(Default)]
-pub(super) struct Names(HashMap<(String, String), String>);
+pub(super) struct Names(HashMap<(String, String), Name>);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Artifact {
-    id: String,
+    id: Uuid,
     name: String,
     content_type: String,
     test_case_identifier: Option<String>,
     uri: String,
+}
+
+impl Artifact {
+    /// Returns the path of the file, with the signature of its link. The installation may be reached
+    /// under another address than its public one, so the host of the link does not matter.
+    fn path(&self, name: &Name) -> Result<String> {
+        let path = format!("/api/artifacts/{}/{}", self.id, segment(name.as_str()));
+        let (place, signature) = self.uri.split_once('?').unwrap_or((&self.uri, ""));
+        ensure!(place.ends_with(&path), "the link of the file {name} is not one to this file");
+        Ok(format!("{path}?{signature}"))
+    }
 }
 
 /// Exports the files of an execution. Each has a name of its own: engines can store files with the
@@ -44,25 +55,20 @@ pub(super) async fn export(
     interface: &Interface,
     path: &str,
     folder: &mut Folder,
-    id: Uuid,
+    execution: &Name,
 ) -> Result<Names> {
-    let (list, mut names) = (format!("executions/{id}/files.ndjson"), Names::default());
-    let mut part = folder.begin(&list)?;
-    let mut next = Some(format!("{path}/results/artifacts?limit=100"));
-    while let Some(page) = next {
-        // The links of a page expire.
-        let mut artifacts = Vec::new();
-        next = interface
-            .page(&page, |artifact: Artifact| {
-                artifacts.push(artifact);
-                Ok(())
-            })
-            .await?;
+    let mut names = Names::default();
+    let mut part = folder.begin(&Place::files(execution))?;
+    let mut pages = Pages::of(&format!("{path}/results/artifacts"), "limit=100");
+    // The links of a page expire.
+    while let Some(artifacts) = interface.page::<Artifact>(&mut pages).await? {
         for artifact in artifacts {
-            let name = names.of(&artifact);
-            let file = format!("executions/{id}/files/{name}");
+            let name = Name::parse(&artifact.name)?;
+            let link = artifact.path(&name)?;
+            let name = names.of(&artifact, name)?;
+            let file = Place::file(execution, &name);
             if !folder.has(&file) {
-                let downloaded = download(interface, &artifact.uri, folder, &file).await?;
+                let downloaded = download(interface, &link, folder, &file).await?;
                 folder.finish(downloaded)?;
             }
             part.line(&json!({"Name": name, "ContentType": artifact.content_type}))?;
@@ -74,14 +80,13 @@ pub(super) async fn export(
 
 impl Names {
     /// Returns the name of a file in the export.
-    fn of(&mut self, artifact: &Artifact) -> String {
-        let Some(identifier) = &artifact.test_case_identifier else { return artifact.name.clone() };
+    fn of(&mut self, artifact: &Artifact, name: Name) -> Result<Name> {
+        let Some(identifier) = &artifact.test_case_identifier else { return Ok(name) };
         // The end of an id is random.
-        let random: String = artifact.id.chars().rev().take(12).collect();
-        let fits = artifact.name.len().saturating_sub(200 - 13);
-        let name = format!("{random}-{}", &artifact.name[fits..]);
-        self.0.insert((identifier.clone(), artifact.name.clone()), name.clone());
-        name
+        let random: String = artifact.id.to_string().chars().rev().take(12).collect();
+        let unique = name.with_prefix(&Name::parse(&random)?);
+        self.0.insert((identifier.clone(), artifact.name.clone()), unique.clone());
+        Ok(unique)
     }
 
     /// Replaces the names of files in a result.
@@ -91,7 +96,7 @@ impl Names {
         let replace = |link: &mut Value| {
             let Some(name) = link.as_str() else { return };
             if let Some(new) = self.0.get(&(identifier.clone(), name.to_owned())) {
-                *link = new.clone().into();
+                *link = new.as_str().into();
             }
         };
         for field in LINKS {
@@ -111,69 +116,43 @@ pub(super) async fn results(
     interface: &Interface,
     path: &str,
     folder: &Folder,
-    file: &str,
+    place: &Place,
     names: &Names,
 ) -> Result<Part> {
-    let url = format!("{path}/results");
-    receive(
-        interface,
-        &url,
-        || folder.begin(file),
-        async |answer, part| {
-            let body = answer.bytes_stream().map_err(std::io::Error::other);
-            let mut lines = BufReader::new(StreamReader::new(Box::pin(body)));
-            let mut line = Vec::new();
-            while lines.read_until(b'\n', &mut line).await? > 0 {
-                if names.0.is_empty() {
-                    part.write(&line)?;
-                    part.add_lines(1);
-                } else {
-                    let mut result = serde_json::from_slice(&line)?;
-                    names.replace(&mut result);
-                    part.line(&result)?;
-                }
-                line.clear();
-            }
-            Ok(())
-        },
-    )
-    .await
+    let read = async |mut answer: Answer| {
+        let (mut part, mut lines) = (folder.begin(place)?, Lines::default());
+        while let Some(chunk) = answer.chunk(LARGEST_RESULTS).await? {
+            lines.add(&chunk, |line| add_result(&mut part, line, names))?;
+        }
+        lines.end(|line| add_result(&mut part, line, names))?;
+        Ok(part)
+    };
+    interface.receive(&format!("{path}/results"), read).await
 }
 
-async fn download(interface: &Interface, uri: &str, folder: &Folder, file: &str) -> Result<Part> {
-    // The installation may be reached under another address than its public one.
-    let path = uri.find("/api/").map_or(uri, |start| &uri[start..]);
-    receive(
-        interface,
-        path,
-        || folder.begin(file),
-        async |answer, part| {
-            let mut body = answer.bytes_stream();
-            while let Some(chunk) = body.try_next().await? {
-                part.write(&chunk)?;
-            }
-            Ok(())
-        },
-    )
-    .await
+fn add_result(part: &mut Part, line: &[u8], names: &Names) -> Result<()> {
+    if names.0.is_empty() {
+        part.write(line)?;
+        part.add_lines(1);
+        return Ok(());
+    }
+    let mut result = serde_json::from_slice(line)?;
+    names.replace(&mut result);
+    part.line(&result)
 }
 
-/// Receives a response. If it breaks off, it is requested again.
-async fn receive(
+async fn download(
     interface: &Interface,
     path: &str,
-    begin: impl Fn() -> Result<Part>,
-    read: impl AsyncFn(Response, &mut Part) -> Result<()>,
+    folder: &Folder,
+    place: &Place,
 ) -> Result<Part> {
-    for _ in 1..ATTEMPTS {
-        let answer = interface.send(Method::GET, path, |request| request).await?;
-        let mut part = begin()?;
-        if read(answer, &mut part).await.is_ok() {
-            return Ok(part);
+    let read = async |mut answer: Answer| {
+        let mut part = folder.begin(place)?;
+        while let Some(chunk) = answer.chunk(LARGEST_FILE).await? {
+            part.write(&chunk)?;
         }
-    }
-    let answer = interface.send(Method::GET, path, |request| request).await?;
-    let mut part = begin()?;
-    read(answer, &mut part).await.with_context(|| format!("GET {path}"))?;
-    Ok(part)
+        Ok(part)
+    };
+    interface.receive(path, read).await
 }

@@ -1,22 +1,21 @@
 //! A file of an export that is being written.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, BufRead, BufReader, BufWriter, Write},
-    path::{Path, PathBuf},
+    fs::File,
+    io::{BufRead, BufReader, BufWriter, Write},
+    sync::Arc,
 };
 
 use anyhow::{Context, Result};
 use aws_lc_rs::digest;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::Entry;
+use super::{Entry, Place, Root};
 
 /// A file that is not complete.
 pub(crate) struct Part {
-    path: String,
-    target: PathBuf,
-    draft: PathBuf,
+    place: Place,
+    root: Arc<Root>,
     /// The open file.
     file: Option<BufWriter<File>>,
     digest: digest::Context,
@@ -26,19 +25,17 @@ pub(crate) struct Part {
 
 impl Part {
     /// Begins a file, from its start if it was begun before.
-    pub(super) fn begin(folder: &Path, path: &str) -> Result<Self> {
-        let (target, draft) = places(folder, path)?;
-        let file = File::create(&draft);
-        let file = file.with_context(|| format!("cannot write {}", draft.display()))?;
-        Ok(Self::of(path, target, draft, file))
+    pub(super) fn begin(root: &Arc<Root>, place: &Place) -> Result<Self> {
+        Ok(Self::of(root, place, root.create(&place.draft())?))
     }
 
     /// Continues a file of records after its last complete line. Returns the records so far.
-    pub(super) fn resume<T: DeserializeOwned>(folder: &Path, path: &str) -> Result<(Self, Vec<T>)> {
-        let (target, draft) = places(folder, path)?;
-        let file = OpenOptions::new().read(true).append(true).create(true).open(&draft);
-        let file = file.with_context(|| format!("cannot write {}", draft.display()))?;
-        let mut part = Self::of(path, target, draft, file.try_clone()?);
+    pub(super) fn resume<T: DeserializeOwned>(
+        root: &Arc<Root>,
+        place: &Place,
+    ) -> Result<(Self, Vec<T>)> {
+        let file = root.append(&place.draft())?;
+        let mut part = Self::of(root, place, file.try_clone()?);
         let (mut before, mut line, mut records) = (BufReader::new(&file), Vec::new(), Vec::new());
         while before.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
             let Ok(record) = serde_json::from_slice(&line) else { break };
@@ -51,11 +48,10 @@ impl Part {
         Ok((part, records))
     }
 
-    fn of(path: &str, target: PathBuf, draft: PathBuf, file: File) -> Self {
+    fn of(root: &Arc<Root>, place: &Place, file: File) -> Self {
         Self {
-            path: path.to_owned(),
-            target,
-            draft,
+            place: place.clone(),
+            root: root.clone(),
             file: Some(BufWriter::new(file)),
             digest: digest::Context::new(&digest::SHA256),
             lines: 0,
@@ -75,15 +71,19 @@ impl Part {
     /// Adds bytes, which are not counted as lines.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.count(bytes);
-        let written = self.open().and_then(|file| file.write_all(bytes));
-        written.with_context(|| format!("cannot write {}", self.draft.display()))
+        let written = self.open()?.write_all(bytes);
+        written.with_context(|| self.cannot_write())
+    }
+
+    fn cannot_write(&self) -> String {
+        format!("cannot write {}", self.root.at(&self.place.draft()))
     }
 
     /// Returns the file, which is opened again if it was closed.
-    fn open(&mut self) -> io::Result<&mut BufWriter<File>> {
+    fn open(&mut self) -> Result<&mut BufWriter<File>> {
         let file = match self.file.take() {
             Some(file) => file,
-            None => BufWriter::new(OpenOptions::new().append(true).open(&self.draft)?),
+            None => BufWriter::new(self.root.append(&self.place.draft())?),
         };
         Ok(self.file.insert(file))
     }
@@ -102,7 +102,7 @@ impl Part {
 
     pub(crate) fn flush(&mut self) -> Result<()> {
         let flushed = self.file.as_mut().map_or(Ok(()), BufWriter::flush);
-        flushed.with_context(|| format!("cannot write {}", self.draft.display()))
+        flushed.with_context(|| self.cannot_write())
     }
 
     fn count(&mut self, bytes: &[u8]) {
@@ -110,23 +110,13 @@ impl Part {
         self.bytes += bytes.len() as u64;
     }
 
-    pub(super) fn finish(mut self) -> Result<Entry> {
+    pub(super) fn finish(mut self) -> Result<(Place, Entry)> {
         self.flush()?;
-        fs::rename(&self.draft, &self.target)?;
+        self.root.rename(&self.place.draft(), self.place.as_str())?;
         let sha256 = hex(self.digest.finish().as_ref());
-        Ok(Entry { path: self.path, lines: self.lines, bytes: self.bytes, sha256 })
+        let path = self.place.to_string();
+        Ok((self.place, Entry { path, lines: self.lines, bytes: self.bytes, sha256 }))
     }
-}
-
-/// Returns the paths of a file when it is complete and before, and creates their folder.
-fn places(folder: &Path, path: &str) -> Result<(PathBuf, PathBuf)> {
-    let target = folder.join(path);
-    if let Some(parent) = target.parent() {
-        fs::create_dir_all(parent)
-            .with_context(|| format!("cannot create {}", parent.display()))?;
-    }
-    let draft = folder.join(format!("{path}.part"));
-    Ok((target, draft))
 }
 
 /// Returns bytes as hexadecimal digits.

@@ -1,16 +1,21 @@
-//! Reads and verifies exports.
+//! Reads and verifies exports. Only files that the list names are read.
 
 use std::{
+    collections::HashMap,
     fs::File,
     io::{BufRead, BufReader, Read},
-    path::{Component, Path, PathBuf},
+    path::Path,
+    sync::Arc,
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use assay_client::visible;
 use aws_lc_rs::digest;
 use serde::de::DeserializeOwned;
 
-use super::{Entry, FORMAT, LIST, MANIFEST, Manifest, VERSION, part::hex};
+use super::{
+    Entry, FORMAT, LARGEST_FILE, LIST, MANIFEST, Manifest, Place, Root, VERSION, part::hex,
+};
 
 /// Size of the chunks in which a digest is computed.
 const CHUNK: usize = 1 << 16;
@@ -18,10 +23,15 @@ const CHUNK: usize = 1 << 16;
 /// Maximum length of a line, in bytes.
 const LONGEST_LINE: u64 = 64 << 20;
 
+/// Maximum size of a manifest, in bytes.
+const LARGEST_MANIFEST: u64 = 1 << 20;
+
 /// A complete export.
 #[derive(Clone)]
 pub(crate) struct Reader {
-    path: PathBuf,
+    root: Arc<Root>,
+    /// The files that were verified.
+    listed: Arc<HashMap<Place, Entry>>,
 }
 
 /// A record with its place.
@@ -34,94 +44,126 @@ pub(crate) struct Line<T> {
 impl Reader {
     /// Opens an export after checking that all its files are as they were written.
     pub(crate) fn open(path: &Path) -> Result<(Self, Manifest)> {
-        let manifest = path.join(MANIFEST);
-        let Ok(text) = std::fs::read_to_string(&manifest) else {
-            bail!(
-                "{} has no {MANIFEST}: the export is not complete; repeat `assay export`, which \
-                 continues it",
-                path.display()
-            );
-        };
-        let manifest: Manifest = serde_json::from_str(&text)
-            .with_context(|| format!("{} is not the manifest of an export", manifest.display()))?;
-        ensure!(manifest.format == FORMAT, "{} is not an export of Assay", path.display());
-        ensure!(
-            manifest.version <= VERSION,
-            "{} has version {} of the format; this program reads versions up to {VERSION}",
-            path.display(),
-            manifest.version
-        );
-        let reader = Self { path: path.to_owned() };
-        reader.verify(&manifest.list)?;
-        for entry in lines::<Entry>(&path.join(LIST))? {
-            reader.verify(&entry?.record)?;
+        let root = Arc::new(Root::open(path)?);
+        let manifest = manifest(&root, path)?;
+        ensure!(manifest.list.path == LIST, "the list of an export is {LIST}");
+        verify(&root, LIST, &manifest.list)?;
+        let mut listed = HashMap::new();
+        // A file that was written again after an interruption is listed again.
+        for entry in lines::<Entry>(open(&root, LIST)?, root.at(LIST)) {
+            let entry = entry?.record;
+            listed.insert(Place::parse(&entry.path)?, entry);
         }
-        Ok((reader, manifest))
+        for (place, entry) in &listed {
+            verify(&root, place.as_str(), entry)?;
+        }
+        Ok((Self { root, listed: Arc::new(listed) }, manifest))
     }
 
-    /// Returns the path of a file.
-    pub(crate) fn file(&self, path: &str) -> PathBuf {
-        self.path.join(path)
-    }
-
-    /// Returns the records of a file. A missing file has none.
+    /// Returns the records of a file. One that the list does not name has none.
     pub(crate) fn lines<T: DeserializeOwned + 'static>(
         &self,
-        path: &str,
+        place: &Place,
     ) -> Result<Box<dyn Iterator<Item = Result<Line<T>>> + Send>> {
-        let path = self.file(path);
-        if !path.exists() {
-            return Ok(Box::new(std::iter::empty()));
-        }
-        Ok(Box::new(lines(&path)?))
+        let Some(file) = self.file(place)? else { return Ok(Box::new(std::iter::empty())) };
+        Ok(Box::new(lines(file, self.root.at(place.as_str()))))
     }
 
-    /// Fails unless a file is as it was when it was listed.
-    fn verify(&self, entry: &Entry) -> Result<()> {
-        let relative = Path::new(&entry.path);
-        let is_inside = relative.components().all(|part| matches!(part, Component::Normal(_)));
-        ensure!(is_inside, "{} is not a path within the export", entry.path);
-        let path = self.path.join(relative);
-        let file = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let (mut file, mut chunk) = (BufReader::new(file), vec![0; CHUNK]);
-        let (mut digest, mut bytes) = (digest::Context::new(&digest::SHA256), 0);
-        loop {
-            let count = file.read(&mut chunk)?;
-            if count == 0 {
-                break;
-            }
-            digest.update(&chunk[..count]);
-            bytes += count as u64;
+    /// Opens a file, if the list names it.
+    pub(crate) fn file(&self, place: &Place) -> Result<Option<File>> {
+        if !self.listed.contains_key(place) {
+            return Ok(None);
         }
-        ensure!(
-            bytes == entry.bytes && hex(digest.finish().as_ref()) == entry.sha256,
-            "{} differs from what was exported; copy the export again",
-            path.display()
-        );
-        Ok(())
+        open(&self.root, place.as_str()).map(Some)
+    }
+
+    /// Returns the contents of a file. Fails if the list does not name it, or if it has changed.
+    pub(crate) fn contents(&self, place: &Place) -> Result<Vec<u8>> {
+        let entry = self.listed.get(place);
+        let entry =
+            entry.with_context(|| format!("the list of the export does not name {place}"))?;
+        ensure!(entry.bytes <= LARGEST_FILE, "{place} is larger than an artifact can be");
+        let mut contents = Vec::new();
+        open(&self.root, place.as_str())?.take(LARGEST_FILE + 1).read_to_end(&mut contents)?;
+        let digest = digest::digest(&digest::SHA256, &contents);
+        ensure!(hex(digest.as_ref()) == entry.sha256, "{place} has changed during the import");
+        Ok(contents)
     }
 }
 
+/// Reads the manifest of an export.
+fn manifest(root: &Root, path: &Path) -> Result<Manifest> {
+    let Some(file) = root.read(MANIFEST)? else {
+        bail!(
+            "{} has no {MANIFEST}: the export is not complete; repeat `assay export`, which continues it",
+            path.display()
+        );
+    };
+    let manifest: Manifest =
+        serde_json::from_reader(BufReader::new(file.take(LARGEST_MANIFEST)))
+            .with_context(|| format!("{} is not the manifest of an export", root.at(MANIFEST)))?;
+    ensure!(manifest.format == FORMAT, "{} is not an export of Assay", path.display());
+    ensure!(
+        manifest.version <= VERSION,
+        "{} has version {} of the format; this program reads versions up to {VERSION}",
+        path.display(),
+        manifest.version
+    );
+    Ok(manifest)
+}
+
+fn open(root: &Root, path: &str) -> Result<File> {
+    root.read(path)?.with_context(|| format!("cannot read {}: there is none", root.at(path)))
+}
+
+/// Fails unless a file is as it was when it was listed.
+fn verify(root: &Root, path: &str, entry: &Entry) -> Result<()> {
+    let file = open(root, path)?.take(entry.bytes.saturating_add(1));
+    let (mut file, mut chunk) = (BufReader::new(file), vec![0; CHUNK]);
+    let (mut digest, mut bytes) = (digest::Context::new(&digest::SHA256), 0);
+    loop {
+        let count = file.read(&mut chunk)?;
+        if count == 0 {
+            break;
+        }
+        digest.update(&chunk[..count]);
+        bytes += count as u64;
+    }
+    ensure!(
+        bytes == entry.bytes && hex(digest.finish().as_ref()) == entry.sha256,
+        "{} differs from what was exported; copy the export again",
+        root.at(path)
+    );
+    Ok(())
+}
+
+/// Reads the next line of a file. `None` at its end.
+pub(crate) fn next_line(file: &mut BufReader<File>) -> Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    file.take(LONGEST_LINE + 1).read_until(b'\n', &mut line)?;
+    ensure!(line.len() as u64 <= LONGEST_LINE, "the line has more than {LONGEST_LINE} bytes");
+    Ok(Some(line).filter(|line| !line.is_empty()))
+}
+
 /// Returns the records of an NDJSON file. Blank lines are skipped.
-pub(crate) fn lines<T: DeserializeOwned>(
-    path: &Path,
-) -> Result<impl Iterator<Item = Result<Line<T>>> + Send + use<T>> {
-    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let (mut file, path, mut number) = (BufReader::new(file), path.to_owned(), 0);
-    Ok(std::iter::from_fn(move || {
+pub(super) fn lines<T: DeserializeOwned>(
+    file: File,
+    path: String,
+) -> impl Iterator<Item = Result<Line<T>>> + Send + use<T> {
+    let (mut file, mut number) = (BufReader::new(file), 0);
+    std::iter::from_fn(move || {
         loop {
-            let mut line = Vec::new();
             number += 1;
-            let at = || format!("{}, line {number}", path.display());
-            match file.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).with_context(at) {
-                Ok(0) => return None,
-                Ok(_) if line.trim_ascii().is_empty() => {}
-                Ok(_) => {
+            let at = || format!("{}, line {number}", visible(&path));
+            match next_line(&mut file).with_context(at) {
+                Ok(None) => return None,
+                Ok(Some(line)) if line.trim_ascii().is_empty() => {}
+                Ok(Some(line)) => {
                     let record = serde_json::from_slice(&line).with_context(at);
                     return Some(record.map(|record| Line { number, record }));
                 }
                 Err(error) => return Some(Err(error)),
             }
         }
-    }))
+    })
 }

@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 use super::{
     Finished, Target,
     fields::{OF_ENVIRONMENT, OF_PROJECT, OF_SET, OF_SUBJECT, unmask},
-    is, only, test_case, text,
+    id, is, only, test_case, text,
 };
 use crate::{
     export::find_project,
-    folder::{ENVIRONMENTS, PROJECT, Reader, SUBJECTS, TEST_SETS},
+    folder::{ENVIRONMENTS, PROJECT, Place, Reader, SUBJECTS, TEST_SETS},
     interface::Interface,
     progress::Progress,
 };
@@ -25,7 +25,7 @@ pub(super) async fn open(
     reader: &Reader,
     name: Option<&str>,
 ) -> Result<Target> {
-    let record = reader.lines::<Record>(PROJECT)?.next().transpose()?;
+    let record = reader.lines::<Record>(&PROJECT)?.next().transpose()?;
     let record = record.map(|line| line.record).unwrap_or_default();
     let name = name.unwrap_or_else(|| text(&record, "Name")).to_owned();
     anyhow::ensure!(!name.is_empty(), "--project is required: the files name no project");
@@ -35,7 +35,7 @@ pub(super) async fn open(
             if is(&interface.get::<Record>(&at).await?, "Archived") {
                 interface.put(&at, &json!({"Archived": false})).await?;
             }
-            id
+            id.to_string()
         }
         Err(error) if error.to_string().starts_with("no such project") => {
             let mut project = only(&record, &OF_PROJECT);
@@ -61,13 +61,13 @@ pub(super) async fn create(
     let others = HashMap::new();
     let fields = (&OF_SUBJECT[..], Some(("BaseSubjectId", &others)));
     target.subjects =
-        records(target, reader, finished, ("subjects", SUBJECTS), fields, subject).await?;
+        records(target, reader, finished, ("subjects", &SUBJECTS), fields, subject).await?;
     let fields = (&OF_ENVIRONMENT[..], Some(("ContainedSubject", &target.subjects)));
     let name = |record: &Record| text(record, "Name").to_owned();
     target.environments =
-        records(target, reader, finished, ("environments", ENVIRONMENTS), fields, name).await?;
+        records(target, reader, finished, ("environments", &ENVIRONMENTS), fields, name).await?;
     let fields = (&OF_SET[..], None);
-    target.sets = records(target, reader, finished, ("testsets", TEST_SETS), fields, name).await?;
+    target.sets = records(target, reader, finished, ("testsets", &TEST_SETS), fields, name).await?;
     test_case::import(target, reader).await
 }
 
@@ -80,7 +80,7 @@ async fn records(
     target: &Target,
     reader: &Reader,
     finished: &mut Finished,
-    (noun, file): (&'static str, &str),
+    (noun, file): (&'static str, &Place),
     (fields, reference): (&[&str], Option<Reference<'_>>),
     key: impl Fn(&Record) -> String,
 ) -> Result<HashMap<String, String>> {
@@ -126,7 +126,7 @@ async fn existing(
     let mut existing = HashMap::<String, Vec<(String, bool)>>::new();
     for (list, is_archived) in [(noun.to_owned(), false), (format!("{noun}/archive"), true)] {
         let add = |record: Record| {
-            let id = text(&record, "Id").to_owned();
+            let id = id(&record)?;
             existing.entry(key(&record)).or_default().push((id, is_archived));
             Ok(())
         };
@@ -140,5 +140,5 @@ async fn existing(
 
 async fn create_record(interface: &Interface, path: &str, record: Record) -> Result<String> {
     let created = interface.create(path, &record.into()).await?;
-    Ok(text(&created, "Id").to_owned())
+    id(&created)
 }

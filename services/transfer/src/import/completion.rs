@@ -8,7 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::{Finished, Target, is, only, text};
 use crate::{
-    folder::{ENVIRONMENTS, KNOWN_FAILURES, PROJECT, Reader, SUBJECTS, TEST_CASES, TEST_SETS},
+    folder::{
+        ENVIRONMENTS, KNOWN_FAILURES, PROJECT, Place, Reader, SUBJECTS, TEST_CASES, TEST_SETS,
+    },
     progress::note,
 };
 
@@ -17,7 +19,7 @@ type Record = Map<String, Value>;
 /// Completes the records after their executions. Test sets that this import has created get the members
 /// that they had, and others keep theirs.
 pub(super) async fn complete(target: &Target, reader: &Reader, finished: &Finished) -> Result<()> {
-    for line in reader.lines::<Record>(TEST_SETS)? {
+    for line in reader.lines::<Record>(&TEST_SETS)? {
         let set = line?.record;
         let Some(id) = target.sets.get(text(&set, "Id")) else { continue };
         let mut change = selection(target, &set);
@@ -36,11 +38,11 @@ pub(super) async fn complete(target: &Target, reader: &Reader, finished: &Finish
             target.interface.put(&format!("{}/testsets/{id}", target.at), &change.into()).await?;
         }
     }
-    archive(target, reader, ("subjects", SUBJECTS), &target.subjects, "Id").await?;
-    archive(target, reader, ("environments", ENVIRONMENTS), &target.environments, "Id").await?;
-    archive(target, reader, ("testcases", TEST_CASES), &target.cases, "Identifier").await?;
+    archive(target, reader, ("subjects", &SUBJECTS), &target.subjects, "Id").await?;
+    archive(target, reader, ("environments", &ENVIRONMENTS), &target.environments, "Id").await?;
+    archive(target, reader, ("testcases", &TEST_CASES), &target.cases, "Identifier").await?;
     known_failures(target, reader).await?;
-    let project = reader.lines::<Record>(PROJECT)?.next().transpose()?;
+    let project = reader.lines::<Record>(&PROJECT)?.next().transpose()?;
     if project.is_some_and(|line| is(&line.record, "Archived")) {
         target.interface.put(&target.at, &json!({"Archived": true})).await?;
     }
@@ -74,7 +76,7 @@ async fn include(target: &Target, id: &str, set: &Record) -> Result<()> {
 async fn archive(
     target: &Target,
     reader: &Reader,
-    (noun, file): (&str, &str),
+    (noun, file): (&str, &Place),
     ids: &HashMap<String, String>,
     key: &str,
 ) -> Result<()> {
@@ -92,12 +94,12 @@ async fn archive(
 /// Makes failures known that are still muted.
 async fn known_failures(target: &Target, reader: &Reader) -> Result<()> {
     let mut known = Vec::new();
-    for line in reader.lines::<Record>(KNOWN_FAILURES)? {
+    for line in reader.lines::<Record>(&KNOWN_FAILURES)? {
         known.push(line?.record);
     }
     let mut cases: HashMap<String, Option<&String>> =
         known.iter().map(|known| (text(known, "TestCaseId").to_owned(), None)).collect();
-    for line in reader.lines::<Record>(TEST_CASES)? {
+    for line in reader.lines::<Record>(&TEST_CASES)? {
         let case = line?.record;
         if let Some(id) = cases.get_mut(text(&case, "Id")) {
             *id = target.cases.get(text(&case, "Identifier"));

@@ -1,16 +1,16 @@
 //! Imports executions with their results and files.
 
-use std::path::Path;
-
 use anyhow::{Context, Result, bail};
+use assay_client::segment;
 use aws_lc_rs::digest;
+use bytes::Bytes;
 use reqwest::{Method, header::CONTENT_TYPE};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value, json};
 
-use super::{Finished, Target, is, only, review, send::batches, text};
+use super::{Finished, Target, id, is, only, review, send::batches, text};
 use crate::{
-    folder::{EXECUTIONS, Line, Reader, hex},
+    folder::{EXECUTIONS, Name, Place, Reader, hex},
     interface::{has_code, read_streamed},
     progress::Progress,
 };
@@ -51,13 +51,13 @@ pub(super) async fn import(
     finished: &mut Finished,
 ) -> Result<()> {
     let mut progress = Progress::new("executions", None);
-    for line in reader.lines::<Record>(EXECUTIONS)? {
+    for line in reader.lines::<Record>(&EXECUTIONS)? {
         let line = line?;
-        let id = text(&line.record, "Id").to_owned();
-        if !finished.has(&id) {
-            let imported = execution(target, reader, &line).await;
-            imported.with_context(|| format!("{EXECUTIONS}, line {}", line.number))?;
-            finished.add(&id)?;
+        let at = || format!("{EXECUTIONS}, line {}", line.number);
+        let run = Name::parse(text(&line.record, "Id")).with_context(at)?;
+        if !finished.has(run.as_str()) {
+            execution(target, reader, &line.record, &run).await.with_context(at)?;
+            finished.add(run.as_str())?;
         }
         progress.add(1);
     }
@@ -67,22 +67,21 @@ pub(super) async fn import(
 
 /// Imports an execution. If an earlier import was interrupted and its execution has ended meanwhile,
 /// archives that one and begins again.
-async fn execution(target: &Target, reader: &Reader, line: &Line<Record>) -> Result<()> {
-    let header = &line.record;
+async fn execution(target: &Target, reader: &Reader, header: &Record, run: &Name) -> Result<()> {
     for attempt in 1..=ATTEMPTS {
         let input = input(target, header, attempt);
         let opened = open(target, &input, &key(target, header, attempt)).await?;
-        let at = format!("{}/executions/{}", target.at, text(&opened, "Id"));
+        let at = format!("{}/executions/{}", target.at, id(&opened)?);
         let has_ended = opened.get("CompletionDateTime").is_some_and(|end| !end.is_null());
         if !has_ended {
-            files(target, reader, header, &at).await?;
+            files(target, reader, run, &at).await?;
         }
-        match results(target, reader, header, &at).await {
+        match results(target, reader, header, run, &at).await {
             Ok(()) => {
                 if !has_ended {
                     end(target, header, &at).await?;
                 }
-                review::import(target, reader, header, &at).await?;
+                review::import(target, reader, run, &at).await?;
                 if is(header, "Archived") {
                     target.interface.put(&at, &json!({"Archived": true})).await?;
                 }
@@ -136,19 +135,19 @@ async fn open(target: &Target, input: &Record, key: &str) -> Result<Record> {
 }
 
 /// Uploads the files of an execution.
-async fn files(target: &Target, reader: &Reader, header: &Record, at: &str) -> Result<()> {
-    let folder = format!("executions/{}", text(header, "Id"));
-    for line in reader.lines::<File>(&format!("{folder}/files.ndjson"))? {
+async fn files(target: &Target, reader: &Reader, run: &Name, at: &str) -> Result<()> {
+    for line in reader.lines::<File>(&Place::files(run))? {
         let File { name, content_type } = line?.record;
-        let file = reader.file(&format!("{folder}/files/{name}"));
-        upload(target, &file, &format!("{at}/results/artifacts/{name}"), &content_type).await?;
+        let name = Name::parse(&name)?;
+        let contents = reader.contents(&Place::file(run, &name))?;
+        let path = format!("{at}/results/artifacts/{}", segment(name.as_str()));
+        upload(target, contents, &path, &content_type).await?;
     }
     Ok(())
 }
 
-async fn upload(target: &Target, file: &Path, path: &str, content_type: &str) -> Result<()> {
-    let contents = tokio::fs::read(file).await;
-    let contents = contents.with_context(|| format!("cannot read {}", file.display()))?;
+async fn upload(target: &Target, contents: Vec<u8>, path: &str, content_type: &str) -> Result<()> {
+    let contents = Bytes::from(contents);
     target
         .interface
         .send(Method::PUT, path, |request| {
@@ -164,22 +163,25 @@ async fn upload(target: &Target, file: &Path, path: &str, content_type: &str) ->
 }
 
 /// Reports the results of an execution.
-async fn results(target: &Target, reader: &Reader, header: &Record, at: &str) -> Result<()> {
-    let name = format!("executions/{}/results.ndjson", text(header, "Id"));
-    let file = reader.file(&name);
-    if !file.exists() {
-        return Ok(());
-    }
+async fn results(
+    target: &Target,
+    reader: &Reader,
+    header: &Record,
+    run: &Name,
+    at: &str,
+) -> Result<()> {
+    let place = Place::results(run);
+    let Some(file) = reader.file(&place)? else { return Ok(()) };
     let is_canceled = text(header, "Status") == "Canceled";
     let change = |line: Vec<u8>| if is_canceled { announced(line) } else { Ok(line) };
-    for batch in batches(&file, change)? {
+    for batch in batches(file, change) {
         let batch = batch?;
         let (first, last) = batch.lines;
         let path = format!("{at}/results");
         let sent = target.interface.send(Method::POST, &path, |request| {
             request.header(CONTENT_TYPE, "application/x-ndjson").body(batch.body.clone())
         });
-        sent.await.with_context(|| format!("{name}, lines {first} to {last}"))?;
+        sent.await.with_context(|| format!("{place}, lines {first} to {last}"))?;
     }
     Ok(())
 }

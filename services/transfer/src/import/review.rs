@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use anyhow::Result;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use super::{Target, text};
-use crate::{folder::Reader, interface::Interface};
+use super::Target;
+use crate::{
+    folder::{Name, Place, Reader},
+    interface::Interface,
+};
 
 /// Maximum number of test reports in a request.
 const REPORTS: usize = 10_000;
@@ -34,15 +37,9 @@ struct Report {
 type Ids = HashMap<String, Option<String>>;
 
 /// Reviews the test reports of an execution as they were. Equal reviews are one request.
-pub(super) async fn import(
-    target: &Target,
-    reader: &Reader,
-    header: &Map<String, Value>,
-    at: &str,
-) -> Result<()> {
+pub(super) async fn import(target: &Target, reader: &Reader, run: &Name, at: &str) -> Result<()> {
     let mut groups = BTreeMap::<(String, String, String), Vec<String>>::new();
-    let file = format!("executions/{}/reviews.ndjson", text(header, "Id"));
-    for line in reader.lines::<Review>(&file)? {
+    for line in reader.lines::<Review>(&Place::reviews(run))? {
         let Review { test_case_identifier, status, comment, ticket } = line?.record;
         // The others follow from the results.
         if matches!(status.as_str(), "Accepted" | "Rejected" | "Investigation" | "InReview") {

@@ -1,12 +1,10 @@
 //! Bodies with many records, in requests of limited size.
 
-use std::{
-    fs::File,
-    io::{BufRead, BufReader},
-    path::Path,
-};
+use std::{fs::File, io::BufReader};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+
+use crate::folder::next_line;
 
 /// Maximum number of lines, and about how many bytes of them, in a request.
 const LINES: usize = 5000;
@@ -55,19 +53,17 @@ impl Batches {
 
 /// Returns the lines of a file in batches. `change` may replace a line.
 pub(super) fn batches(
-    path: &Path,
+    file: File,
     change: impl Fn(Vec<u8>) -> Result<Vec<u8>>,
-) -> Result<impl Iterator<Item = Result<Batch>>> {
-    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+) -> impl Iterator<Item = Result<Batch>> {
     let (mut file, mut number) = (BufReader::new(file), 0);
     let (mut batches, mut is_done) = (Batches::default(), false);
-    Ok(std::iter::from_fn(move || {
+    std::iter::from_fn(move || {
         while !is_done {
-            let mut line = Vec::new();
             number += 1;
-            match file.read_until(b'\n', &mut line) {
-                Ok(0) => is_done = true,
-                Ok(_) => match change(line) {
+            match next_line(&mut file) {
+                Ok(None) => is_done = true,
+                Ok(Some(line)) => match change(line) {
                     Ok(line) => {
                         if let Some(batch) = batches.add(number, &line) {
                             return Some(Ok(batch));
@@ -75,11 +71,11 @@ pub(super) fn batches(
                     }
                     Err(error) => return Some(Err(error)),
                 },
-                Err(error) => return Some(Err(error.into())),
+                Err(error) => return Some(Err(error)),
             }
         }
         batches.take().map(Ok)
-    }))
+    })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use reqwest::{Method, header::CONTENT_TYPE};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
 use super::{
     Target,
@@ -21,11 +22,14 @@ use crate::{
 
 type Record = Map<String, Value>;
 
+/// Maximum size of the answer to an import, in bytes.
+const LARGEST: u64 = 32 << 20;
+
 /// The outcome of a row.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Imported {
-    id: String,
+    id: Uuid,
     identifier: String,
 }
 
@@ -41,7 +45,7 @@ pub(super) async fn import(target: &mut Target, reader: &Reader) -> Result<()> {
         })
         .await?;
     let mut active = HashSet::new();
-    for line in reader.lines::<Record>(TEST_CASES)? {
+    for line in reader.lines::<Record>(&TEST_CASES)? {
         let case = line?.record;
         if !is(&case, "Archived") {
             active.insert(text(&case, "Identifier").to_owned());
@@ -49,7 +53,7 @@ pub(super) async fn import(target: &mut Target, reader: &Reader) -> Result<()> {
     }
     let (mut batches, mut progress) = (Batches::default(), Progress::new("testcases", None));
     let mut left_out = 0;
-    for line in reader.lines::<Record>(TEST_CASES)? {
+    for line in reader.lines::<Record>(&TEST_CASES)? {
         let line = line?;
         let identifier = text(&line.record, "Identifier");
         if is(&line.record, "Archived") && active.contains(identifier) {
@@ -100,14 +104,14 @@ async fn send_cases(target: &mut Target, batch: Batch, progress: &mut Progress) 
         request.header(CONTENT_TYPE, "application/x-ndjson").body(batch.body.clone())
     });
     let sent = sent.await.with_context(|| format!("{TEST_CASES}, lines {first} to {last}"))?;
-    let imported: Vec<Imported> = sent.json().await?;
+    let imported: Vec<Imported> = sent.json(LARGEST).await?;
     progress.add(imported.len() as u64);
-    target.cases.extend(imported.into_iter().map(|case| (case.identifier, case.id)));
+    target.cases.extend(imported.into_iter().map(|case| (case.identifier, case.id.to_string())));
     Ok(())
 }
 
 async fn aliases(target: &Target, reader: &Reader) -> Result<()> {
-    for line in reader.lines::<Record>(TEST_CASES)? {
+    for line in reader.lines::<Record>(&TEST_CASES)? {
         let case = line?.record;
         let has = case.get("Aliases").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
         let Some(id) = target.cases.get(text(&case, "Identifier")).filter(|_| has) else {

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use super::{remote::Remote, write};
@@ -13,6 +13,9 @@ use crate::progress::Progress;
 
 /// Number of test cases in a request.
 const CASES: i64 = 2_000;
+
+/// Maximum number of requests for test cases.
+const MOST: u32 = 20_000;
 
 /// A session at Kiwi TCMS.
 struct Session<'s> {
@@ -62,17 +65,19 @@ impl Session<'_> {
         if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
             bail!("{method}: {}", error["message"].as_str().unwrap_or_default());
         }
-        Ok(answer["result"].take())
+        let result = answer.get_mut("result").map(Value::take);
+        result.with_context(|| format!("{method}: the answer has no result"))
     }
 
     /// Reads the test cases, some at a time, each time into a file.
     async fn cases(&self, query: &Value, folder: &Path) -> Result<Vec<PathBuf>> {
-        let (mut files, mut first) = (Vec::new(), 0);
+        let (mut files, mut first) = (Vec::new(), 0_i64);
         let mut progress = Progress::new("test cases read", None);
-        loop {
+        for _ in 0..MOST {
             let mut query = query.clone();
+            let end = first.checked_add(CASES).context("the id of a test case is too large")?;
             query["id__gte"] = first.into();
-            query["id__lt"] = (first + CASES).into();
+            query["id__lt"] = end.into();
             let cases = self.call("TestCase.filter", json!([query])).await?;
             let count = cases.as_array().map_or(0, Vec::len);
             if count > 0 {
@@ -80,7 +85,7 @@ impl Session<'_> {
                 write(&file, &serde_json::to_vec(&cases)?)?;
                 files.push(file);
                 progress.add(count as u64);
-                first += CASES;
+                first = end;
                 continue;
             }
             // Test cases may have been deleted, or belong to other products.
@@ -88,13 +93,14 @@ impl Session<'_> {
             if let Some(fields) = query.as_object_mut() {
                 fields.remove("id__lt");
             }
-            match self.next_case(&query).await? {
-                Some(next) => first = next,
-                None => break,
-            }
+            let Some(next) = self.next_case(&query).await? else {
+                progress.end();
+                return Ok(files);
+            };
+            ensure!(next >= first, "TestCase.filter returned another test case");
+            first = next;
         }
-        progress.end();
-        Ok(files)
+        bail!("Kiwi TCMS has more than {MOST} pages of test cases")
     }
 
     /// Returns the lowest id of the test cases of a query, if there is one.

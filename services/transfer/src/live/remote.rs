@@ -3,20 +3,32 @@
 use std::{fmt, path::Path, time::Duration};
 
 use anyhow::{Context, Result, anyhow, bail};
-use assay_client::Backoff;
+use assay_client::{Answer, Backoff, ClientError, redirect_target, visible};
 use reqwest::{
     Client, RequestBuilder, Response, StatusCode, Url,
     header::{AUTHORIZATION, HeaderMap, HeaderValue, REFERER},
+    redirect::Policy,
 };
 use serde_json::Value;
+use tokio::time::Instant;
 
 /// Timeout of a request.
 const TIMEOUT: Duration = Duration::from_mins(5);
 
+/// Timeout for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Number of attempts, over about a minute and a half.
 const ATTEMPTS: u32 = 15;
 
-/// The interface of a tool, and the credentials for it.
+/// Time after which a request is not sent again, if its attempts take long.
+const PATIENCE: Duration = Duration::from_mins(15);
+
+/// Maximum size of an answer in JSON, and of one with an error, in bytes.
+const LARGEST: u64 = 64 << 20;
+const LARGEST_ERROR: u64 = 64 << 10;
+
+/// The interface of a tool, and the credentials for it, which are sent to its origin only.
 pub(super) struct Remote {
     http: Client,
     base: String,
@@ -34,7 +46,12 @@ impl Remote {
             token.set_sensitive(true);
             headers.insert(AUTHORIZATION, token);
         }
-        let http = Client::builder().timeout(TIMEOUT).default_headers(headers).build()?;
+        let http = Client::builder()
+            .timeout(TIMEOUT)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .redirect(Policy::none())
+            .default_headers(headers)
+            .build()?;
         Ok(Self { http, base: url.as_str().trim_end_matches('/').to_owned() })
     }
 
@@ -46,7 +63,7 @@ impl Remote {
     /// Requests JSON.
     pub(super) async fn get(&self, path: &str) -> Result<Value> {
         let request = || self.http.get(self.url(path));
-        self.read(request, path, async |answer| answer.json().await).await
+        self.read(request, path, async |answer| answer.json(LARGEST).await).await
     }
 
     /// Sends JSON, with a cookie if there is one, and returns the JSON of the answer.
@@ -63,7 +80,7 @@ impl Remote {
                 None => request,
             }
         };
-        self.read(request, path, async |answer| answer.json().await).await
+        self.read(request, path, async |answer| answer.json(LARGEST).await).await
     }
 
     /// Reads a file of limited size to a path. Returns whether it was read: a file may be missing or too
@@ -73,20 +90,16 @@ impl Remote {
             return Ok(true);
         }
         let request = || self.http.get(self.url(path));
-        let body = async |answer: Response| {
-            if answer.content_length().is_some_and(|length| length > limit) {
-                return Ok(None);
-            }
-            answer.bytes().await.map(Some)
+        let body = async |answer: Answer| match answer.bytes(limit).await {
+            Err(ClientError::TooLarge { .. }) => Ok(None),
+            read => read.map(Some),
         };
         let bytes = match self.read(request, path, body).await {
             Ok(bytes) => bytes,
             Err(error) if error.downcast_ref::<Missing>().is_some() => None,
             Err(error) => return Err(error),
         };
-        let Some(bytes) = bytes.filter(|bytes| bytes.len() as u64 <= limit) else {
-            return Ok(false);
-        };
+        let Some(bytes) = bytes else { return Ok(false) };
         super::write(target, &bytes)?;
         Ok(true)
     }
@@ -96,20 +109,30 @@ impl Remote {
         &self,
         request: impl Fn() -> RequestBuilder,
         path: &str,
-        body: impl AsyncFn(Response) -> reqwest::Result<T>,
+        body: impl AsyncFn(Answer) -> Result<T, ClientError>,
     ) -> Result<T> {
-        let mut backoff = Backoff::default();
+        let (mut backoff, begun) = (Backoff::default(), Instant::now());
         let mut last = anyhow!("no answer");
         for _ in 0..ATTEMPTS {
             let read = match request().send().await {
-                Ok(answer) if answer.status().is_success() => body(answer).await,
+                Ok(answer) if answer.status().is_success() => body(Answer::new(answer)).await,
                 Ok(answer) if is_permanent(answer.status()) => return refused(path, answer).await,
-                Ok(answer) => answer.error_for_status().map(|_| unreachable!("it has failed")),
-                Err(error) => Err(error),
+                Ok(answer) => {
+                    let failed = answer.error_for_status().map(|_| unreachable!("it has failed"));
+                    failed.map_err(ClientError::from)
+                }
+                Err(error) => Err(error.into()),
             };
-            match read {
+            let is_permanent = match read {
                 Ok(read) => return Ok(read),
-                Err(error) => last = anyhow::Error::from(error),
+                Err(error) => {
+                    let is_permanent = error.is_permanent();
+                    last = anyhow::Error::from(error);
+                    is_permanent
+                }
+            };
+            if is_permanent || begun.elapsed() > PATIENCE {
+                break;
             }
             backoff.wait().await;
         }
@@ -137,8 +160,15 @@ fn is_permanent(status: StatusCode) -> bool {
 /// Fails with what the tool says and what to do.
 async fn refused<T>(path: &str, answer: Response) -> Result<T> {
     let status = answer.status();
-    let said = answer.text().await.unwrap_or_default();
-    let said: String = said.chars().take(300).collect();
+    if let Some(to) = redirect_target(&answer) {
+        bail!(
+            "{path}: the tool redirects to {}, and redirects are not followed; if it belongs to the \
+             tool, set --from to it",
+            visible(&to)
+        );
+    }
+    let said = Answer::new(answer).bytes(LARGEST_ERROR).await.unwrap_or_default();
+    let said: String = String::from_utf8_lossy(&said).chars().take(300).collect();
     match status {
         StatusCode::NOT_FOUND => Err(anyhow::Error::from(Missing).context(path.to_owned())),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => bail!(

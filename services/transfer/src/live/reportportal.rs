@@ -2,16 +2,17 @@
 
 use std::{
     collections::HashSet,
-    fmt::Write,
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use assay_client::segment;
 use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::{Map, Value, json};
 
 use super::{remote::Remote, write};
 use crate::{
+    folder::LARGEST_FILE,
     progress::{Progress, note},
     source::is_test_of_reportportal,
 };
@@ -26,8 +27,9 @@ const AT_ONCE: usize = 8;
 const LOGS: u64 = 3_000;
 const FILES: usize = 50;
 
-/// Maximum size of a file, in bytes: that of an artifact.
-const LARGEST_FILE: u64 = 32 << 20;
+/// Maximum number of pages of a list, and number of bytes of the records of one that are kept.
+const PAGES: u64 = 20_000;
+const LARGEST_LIST: usize = 1 << 30;
 
 type Record = Map<String, Value>;
 
@@ -81,7 +83,7 @@ impl Project<'_> {
                 // Launches that start meanwhile move others to the next page.
                 if launch.get("status") != Some(&json!("IN_PROGRESS")) && seen.insert(id) {
                     serde_json::to_writer(&mut lines, &launch)?;
-                    lines.push(b'\n');
+                    end_line(&mut lines)?;
                     ids.push(id);
                 }
             }
@@ -107,7 +109,7 @@ impl Project<'_> {
             let read = stream::iter(items).map(|item| self.with_logs(item)).buffered(AT_ONCE);
             for item in read.try_collect::<Vec<_>>().await? {
                 serde_json::to_writer(&mut lines, &item)?;
-                lines.push(b'\n');
+                end_line(&mut lines)?;
             }
             if is_last {
                 break;
@@ -182,15 +184,16 @@ impl Project<'_> {
             return Ok(None);
         }
         let content_type = log.get("binaryContent").and_then(|file| file.get("contentType"));
-        Ok(Some(json!({"path": target, "id": name, "contentType": content_type})))
+        Ok(Some(json!({"id": name, "contentType": content_type})))
     }
 
     /// Reads a page of a list. Returns whether it is the last one.
     async fn page(&self, path: &str, page: u64) -> Result<(Vec<Record>, bool)> {
         let path = format!("{path}&page.size={PAGE}&page.page={page}&page.sort=id,ASC");
+        ensure!(page <= PAGES, "the list has more than {PAGES} pages");
         let mut answer = self.remote.get(&path).await?;
         let pages = answer["page"]["totalPages"].as_u64().unwrap_or(1);
-        let content = answer["content"].take();
+        let content = answer.get_mut("content").map(Value::take).unwrap_or_default();
         let records = serde_json::from_value(content);
         let records: Vec<Record> =
             records.context("the answer has no records: check that --from is ReportPortal")?;
@@ -199,15 +202,9 @@ impl Project<'_> {
     }
 }
 
-/// Returns a text as a segment of a path or a value of a query.
-fn segment(text: &str) -> String {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(byte);
-    text.bytes().fold(String::new(), |mut segment, byte| {
-        if plain(&byte) {
-            segment.push(byte.into());
-        } else {
-            let _ = write!(segment, "%{byte:02X}");
-        }
-        segment
-    })
+/// Ends the last line of a list. Fails if the list is too large.
+fn end_line(lines: &mut Vec<u8>) -> Result<()> {
+    lines.push(b'\n');
+    ensure!(lines.len() <= LARGEST_LIST, "the list has more than {LARGEST_LIST} bytes");
+    Ok(())
 }

@@ -14,7 +14,7 @@ use tokio::{
 
 use super::*;
 use crate::{
-    folder::{EXECUTIONS, Reader, TEST_CASES},
+    folder::{EXECUTIONS, Name, Place, Reader, TEST_CASES},
     source::convert_files,
 };
 
@@ -128,7 +128,7 @@ fn reportportal(request: &Request) -> (u16, Vec<u8>) {
 
 type Record = Map<String, Value>;
 
-fn lines(export: &Path, file: &str) -> Vec<Record> {
+fn lines(export: &Path, file: &Place) -> Vec<Record> {
     let (reader, _) = Reader::open(export).unwrap();
     reader.lines(file).unwrap().map(|line| line.unwrap().record).collect()
 }
@@ -150,10 +150,10 @@ async fn launches_are_read_with_logs_and_files_of_failures() {
         (2, 7),
         "the second time reads no item: {received:#?}"
     );
-    let executions = lines(&work, EXECUTIONS);
+    let executions = lines(&work, &EXECUTIONS);
     assert_eq!(executions.len(), 1, "a launch that has not ended is left out");
-    let run = "executions/reportportal-12";
-    let results = lines(&work, &format!("{run}/results.ndjson"));
+    let run = Name::parse("reportportal-12").unwrap();
+    let results = lines(&work, &Place::results(&run));
     let step = |result: usize| results[result]["Steps"][0].clone();
     assert_eq!(results.len(), 4);
     assert!(results[0].get("Steps").is_none(), "{:?}", results[0]);
@@ -163,9 +163,10 @@ async fn launches_are_read_with_logs_and_files_of_failures() {
         (&results[2]["Result"], &step(2)["ActualResult"]),
         (&json!("Failed"), &json!("no label"))
     );
-    let picture = fs::read(work.join(run).join("files/reportportal-abc.png")).unwrap();
+    let picture =
+        fs::read(work.join("executions/reportportal-12/files/reportportal-abc.png")).unwrap();
     assert_eq!(picture, b"a picture");
-    let files = lines(&work, &format!("{run}/files.ndjson"));
+    let files = lines(&work, &Place::files(&run));
     assert_eq!(files[0]["ContentType"], "image/png");
 }
 
@@ -230,12 +231,13 @@ async fn kiwi_tcms_is_read_with_comments_and_defects() {
     let files = read(&url, Format::Kiwi, &origin(Some("ada")), &source).await.unwrap();
     convert_files(&files, Format::Kiwi, &work).unwrap();
 
-    let cases = lines(&work, TEST_CASES);
+    let cases = lines(&work, &TEST_CASES);
     let identifiers: Vec<_> = cases.iter().map(|case| case["Identifier"].clone()).collect();
     assert_eq!(identifiers, ["KIWI-7", "KIWI-9000"]);
-    let results = lines(&work, "executions/kiwi-4/results.ndjson");
+    let run = Name::parse("kiwi-4").unwrap();
+    let results = lines(&work, &Place::results(&run));
     assert_eq!(results[1]["Steps"][0]["ActualResult"], "The bank is down");
-    let reviews = lines(&work, "executions/kiwi-4/reviews.ndjson");
+    let reviews = lines(&work, &Place::reviews(&run));
     assert_eq!(reviews[0]["Ticket"], "https://bugs.example.org/9");
 
     let wrong = read(&url, Format::Kiwi, &origin(Some("bob")), &source).await.unwrap_err();

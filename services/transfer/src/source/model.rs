@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 
+use crate::folder::Name;
+
 /// A test case.
 #[derive(Debug, Default)]
 pub(super) struct Case {
@@ -78,9 +80,11 @@ pub(super) struct Outcome {
 /// A file of a result.
 #[derive(Debug)]
 pub(super) struct Attachment {
-    pub(super) path: PathBuf,
-    /// Name within its run, in letters, digits, `.`, `_` and `-`.
-    pub(super) name: String,
+    /// The folder of the file, and its name there.
+    pub(super) folder: PathBuf,
+    pub(super) source: Name,
+    /// Name within its run.
+    pub(super) name: Name,
     pub(super) content_type: String,
 }
 

@@ -1,7 +1,7 @@
 //! ReportPortal: pages of launches and items, as `GET /api/v1/{project}/launch` and `…/item` return
 //! them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use chrono::{DateTime, Utc};
@@ -14,6 +14,7 @@ use super::{
     store::Store,
     text::{milliseconds, time},
 };
+use crate::folder::Name;
 
 /// The field of a page with its records.
 const CONTENT: [&str; 1] = ["content"];
@@ -40,11 +41,11 @@ impl Source for ReportPortal {
 
     fn read(&mut self, files: &[PathBuf], store: &mut Store) -> Result<()> {
         for file in files {
-            let mut number = 0;
+            let (mut number, folder) = (0, file.parent().unwrap_or(Path::new("")));
             elements(file, &CONTENT, &mut |record| {
                 number += 1;
                 let read = if record.contains_key("launchId") {
-                    item(&record, store)
+                    item(&record, folder, store)
                 } else {
                     launch(&record, store)
                 };
@@ -87,7 +88,7 @@ fn launch(launch: &Map<String, Value>, store: &mut Store) -> Result<()> {
 }
 
 /// Adds an item that counts and contains none that does. Its retries are attempts before it.
-fn item(item: &Map<String, Value>, store: &mut Store) -> Result<()> {
+fn item(item: &Map<String, Value>, folder: &Path, store: &mut Store) -> Result<()> {
     let launch =
         item.get("launchId").and_then(Value::as_i64).context("launchId: must be a number")?;
     if !is_test(item) {
@@ -112,7 +113,7 @@ fn item(item: &Map<String, Value>, store: &mut Store) -> Result<()> {
             .filter_map(|ticket| ticket.get("ticketId")?.as_str())
             .collect();
         let comment = issue.map(|issue| text(issue, "comment")).unwrap_or_default();
-        let (logs, files) = logs(attempt);
+        let (logs, files) = logs(attempt, folder)?;
         let outcome = Outcome {
             identifier: identifier.clone(),
             name: text(item, "name"),
@@ -139,9 +140,9 @@ pub(crate) fn is_test(item: &Map<String, Value>) -> bool {
     is("hasStats", true) && !is("hasChildren", false) && !is_fixture
 }
 
-/// Returns the logs of an attempt, errors first, and their files. Only items that were read from a URL
-/// have logs.
-fn logs(attempt: &Map<String, Value>) -> (String, Vec<Attachment>) {
+/// Returns the logs of an attempt, errors first, and their files, which are beside that of the items.
+/// Only items that were read from a URL have logs.
+fn logs(attempt: &Map<String, Value>, folder: &Path) -> Result<(String, Vec<Attachment>)> {
     let logs = attempt.get("logs").and_then(Value::as_array).into_iter().flatten();
     let logs: Vec<_> = logs.filter_map(Value::as_object).collect();
     let is_error = |log: &&&Map<String, Value>| {
@@ -151,12 +152,13 @@ fn logs(attempt: &Map<String, Value>) -> (String, Vec<Attachment>) {
     let others = logs.iter().filter(|log| !is_error(log));
     let messages: Vec<_> = errors.chain(others).map(|log| text(log, "message")).collect();
     let files = logs.iter().filter_map(|log| log.get("file")?.as_object());
-    let files = files.map(|file| Attachment {
-        path: text(file, "path").into(),
-        name: file_name(&text(file, "id"), &text(file, "contentType")),
-        content_type: text(file, "contentType"),
+    let files = files.map(|file| {
+        let (id, content_type) = (text(file, "id"), text(file, "contentType"));
+        let name = Name::parse(&file_name(&id, &content_type))?;
+        let source = Name::parse(&format!("file-{id}"))?;
+        Ok(Attachment { folder: folder.to_owned(), source, name, content_type })
     });
-    (messages.join("\n"), files.collect())
+    Ok((messages.join("\n"), files.collect::<Result<_>>()?))
 }
 
 /// Returns the name of a file: its id, with the extension of its media type.

@@ -17,7 +17,7 @@ use super::{
     model::{Case, Outcome, Run, Verdict},
     text::{clipped, identifier, key, name, stamp},
 };
-use crate::folder::{EXECUTIONS, Folder, Part, TEST_CASES, TEST_SETS};
+use crate::folder::{EXECUTIONS, Folder, Name, Part, Place, TEST_CASES, TEST_SETS};
 
 /// Maximum number of files of results that are open.
 const OPEN: usize = 64;
@@ -34,9 +34,9 @@ pub(super) struct Store {
     identifiers: HashSet<u64>,
     /// The test sets with their test cases.
     sets: BTreeMap<String, Vec<String>>,
-    runs: BTreeMap<String, Stored>,
+    runs: BTreeMap<Name, Stored>,
     /// The keys of runs whose files are open, those that were written last at the end.
-    open: VecDeque<String>,
+    open: VecDeque<Name>,
     /// How many results each test case has in each run, by a digest, and the number of attempts at
     /// the last of them.
     counts: HashMap<u64, (u16, u16)>,
@@ -50,7 +50,7 @@ struct Stored {
     reviews: Part,
     files: Part,
     /// The names of its files.
-    names: HashSet<String>,
+    names: HashSet<Name>,
     first: Option<DateTime<Utc>>,
     last: Option<DateTime<Utc>>,
 }
@@ -60,7 +60,7 @@ impl Store {
         let folder = Folder::open(folder)?;
         Ok(Self {
             tool,
-            cases: folder.begin(TEST_CASES)?,
+            cases: folder.begin(&TEST_CASES)?,
             folder,
             identifiers: HashSet::new(),
             sets: BTreeMap::new(),
@@ -106,7 +106,7 @@ impl Store {
 
     /// Adds a run, or what is known of it beyond its results.
     pub(super) fn run(&mut self, run: Run) -> Result<()> {
-        let id = self.id(&run.key);
+        let id = self.id(&run.key)?;
         if let Some(stored) = self.runs.get_mut(&id) {
             stored.run.add(run);
         } else {
@@ -125,14 +125,14 @@ impl Store {
         if let Verdict::Unknown(status) = &outcome.verdict {
             *self.unknown.entry(status.clone()).or_default() += 1;
         }
-        let id = self.id(run);
+        let id = self.id(run)?;
         if !self.runs.contains_key(&id) {
             let run = Run { key: run.to_owned(), ..Run::default() };
             self.run(run)?;
         }
         self.keep_open(&id)?;
         let case = identifier(&outcome.identifier);
-        let slot = digest(&[&id, &case, &outcome.variant]);
+        let slot = digest(&[id.as_str(), &case, &outcome.variant]);
         let (count, attempts) = self.counts.entry(slot).or_insert((1, 0));
         if *attempts == 0 || outcome.is_retry {
             *attempts += 1;
@@ -143,7 +143,7 @@ impl Store {
         let Some(stored) = self.runs.get_mut(&id) else { return Ok(()) };
         for file in &outcome.files {
             if stored.names.insert(file.name.clone()) {
-                self.folder.copy(&file.path, &format!("executions/{id}/files/{}", file.name))?;
+                self.folder.copy(&file.folder, &file.source, &Place::file(&id, &file.name))?;
                 stored.files.line(&json!({"Name": file.name, "ContentType": file.content_type}))?;
             }
         }
@@ -166,14 +166,14 @@ impl Store {
         for stored in self.runs.values() {
             self.sets.entry(stored.set()).or_default();
         }
-        let mut sets = self.folder.begin(TEST_SETS)?;
+        let mut sets = self.folder.begin(&TEST_SETS)?;
         for (set, cases) in &self.sets {
             sets.line(&json!({"Id": set, "Name": set, "TestCases": cases}))?;
         }
         self.folder.finish(sets)?;
         let mut runs: Vec<_> = self.runs.into_iter().collect();
         runs.sort_by(|(a, one), (b, other)| (one.begin(), a).cmp(&(other.begin(), b)));
-        let mut executions = self.folder.begin(EXECUTIONS)?;
+        let mut executions = self.folder.begin(&EXECUTIONS)?;
         for (id, stored) in runs {
             executions.line(&stored.header(&id))?;
             self.folder.finish(stored.results)?;
@@ -186,14 +186,14 @@ impl Store {
     }
 
     /// Returns the key of the execution of a run.
-    fn id(&self, run: &str) -> String {
-        format!("{}-{}", self.tool, key(run))
+    fn id(&self, run: &str) -> Result<Name> {
+        Name::parse(&format!("{}-{}", self.tool, key(run)))
     }
 
-    fn begin(&mut self, id: &str, run: Run) -> Result<Stored> {
-        let mut results = self.folder.begin(&format!("executions/{id}/results.ndjson"))?;
-        let mut reviews = self.folder.begin(&format!("executions/{id}/reviews.ndjson"))?;
-        let mut files = self.folder.begin(&format!("executions/{id}/files.ndjson"))?;
+    fn begin(&mut self, id: &Name, run: Run) -> Result<Stored> {
+        let mut results = self.folder.begin(&Place::results(id))?;
+        let mut reviews = self.folder.begin(&Place::reviews(id))?;
+        let mut files = self.folder.begin(&Place::files(id))?;
         for part in [&mut results, &mut reviews, &mut files] {
             part.close()?;
         }
@@ -202,14 +202,14 @@ impl Store {
     }
 
     /// Remembers that the files of a run are written, and closes those that were not for long.
-    fn keep_open(&mut self, id: &str) -> Result<()> {
+    fn keep_open(&mut self, id: &Name) -> Result<()> {
         if self.open.back().is_some_and(|last| last == id) {
             return Ok(());
         }
         if let Some(index) = self.open.iter().position(|one| one == id) {
             self.open.remove(index);
         }
-        self.open.push_back(id.to_owned());
+        self.open.push_back(id.clone());
         if self.open.len() > OPEN
             && let Some(oldest) = self.open.pop_front()
             && let Some(stored) = self.runs.get_mut(&oldest)
@@ -234,14 +234,14 @@ impl Stored {
     }
 
     /// Returns the execution as a record.
-    fn header(&self, id: &str) -> Map<String, Value> {
+    fn header(&self, id: &Name) -> Map<String, Value> {
         let Run { end, tags, build, url, .. } = &self.run;
         let begin = self.begin();
         let end = (*end).max(self.last).max(begin);
         let set = self.set();
         let fields = [
-            ("Id", Some(id.to_owned())),
-            ("Key", Some(id.to_owned())),
+            ("Id", Some(id.to_string())),
+            ("Key", Some(id.to_string())),
             ("TestSetId", Some(set.clone())),
             ("TestSetName", Some(set)),
             ("Status", Some("Completed".to_owned())),

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf};
 use serde_json::{Map, Value};
 
 use super::*;
-use crate::folder::{EXECUTIONS, Reader, TEST_CASES, TEST_SETS};
+use crate::folder::{EXECUTIONS, Name, Place, Reader, TEST_CASES, TEST_SETS};
 
 type Record = Map<String, Value>;
 
@@ -36,7 +36,7 @@ pub(super) fn convert_all(files: &[(&str, &str)]) -> Result<Converted> {
     fs::write(work.join("files.ndjson.part"), "{").unwrap();
     convert(&from, Format::Auto, &work)?;
     let (reader, _) = Reader::open(&work)?;
-    let read = |file: &str| -> Vec<Record> {
+    let read = |file: &Place| -> Vec<Record> {
         reader.lines(file).unwrap().map(|line| line.unwrap().record).collect()
     };
     let names = |set: Record| {
@@ -44,13 +44,13 @@ pub(super) fn convert_all(files: &[(&str, &str)]) -> Result<Converted> {
         let cases = cases.map(|case| case.as_str().unwrap().to_owned()).collect();
         (set["Name"].as_str().unwrap().to_owned(), cases)
     };
-    let executions = read(EXECUTIONS);
+    let executions = read(&EXECUTIONS);
     let results = |execution: &Record| {
-        read(&format!("executions/{}/results.ndjson", execution["Id"].as_str().unwrap()))
+        read(&Place::results(&Name::parse(execution["Id"].as_str().unwrap()).unwrap()))
     };
     Ok(Converted {
-        cases: read(TEST_CASES),
-        sets: read(TEST_SETS).into_iter().map(names).collect(),
+        cases: read(&TEST_CASES),
+        sets: read(&TEST_SETS).into_iter().map(names).collect(),
         results: executions.iter().map(results).collect(),
         executions,
     })

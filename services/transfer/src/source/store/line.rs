@@ -71,7 +71,7 @@ fn steps(outcome: &Outcome) -> Vec<Value> {
             "StepNr": number, "ActualResult": clipped(&comment), "Result": outcome.verdict.name(),
         });
         if !outcome.files.is_empty() {
-            let names: Vec<_> = outcome.files.iter().map(|file| &*file.name).collect();
+            let names: Vec<_> = outcome.files.iter().map(|file| file.name.as_str()).collect();
             step["Screenshots"] = names.into();
         }
         steps.push(step);

@@ -1,0 +1,253 @@
+//! Exports that were written to read the files of the machine that imports them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use axum::{http::StatusCode, response::IntoResponse};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    import, run,
+    server::{EXECUTION, Server, json as answer},
+};
+
+const SECRET: &str = "the secret of the machine";
+
+/// An export in a folder, beside which a secret is.
+struct Forged {
+    folder: TempDir,
+    files: Vec<(String, String)>,
+}
+
+impl Forged {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("secret"), SECRET).unwrap();
+        let mut forged = Self { folder, files: Vec::new() };
+        forged.add("project.ndjson", "{\"Name\":\"shop\"}\n");
+        forged
+    }
+
+    fn export(&self) -> PathBuf {
+        self.folder.path().join("export")
+    }
+
+    /// Adds a file that the list names.
+    fn add(&mut self, path: &str, contents: &str) {
+        let file = self.export().join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, contents).unwrap();
+        self.files.push((path.to_owned(), contents.to_owned()));
+    }
+
+    /// Adds an execution with a file of this name.
+    fn execution(&mut self, id: &str, name: &str) {
+        self.add("executions.ndjson", &line(&json!({"Id": id, "Status": "Completed"})));
+        let file = line(&json!({"Name": name, "ContentType": "text/plain"}));
+        self.add(&format!("executions/{EXECUTION}/files.ndjson"), &file);
+        fs::create_dir_all(self.export().join(format!("executions/{EXECUTION}/files"))).unwrap();
+    }
+
+    /// Writes the list and the manifest.
+    fn complete(&self) {
+        let entry = |(path, contents): &(String, String)| {
+            let lines = contents.lines().count();
+            json!({"Path": path, "Lines": lines, "Bytes": contents.len(), "Sha256": sha256(contents)})
+        };
+        let list: String = self.files.iter().map(|file| line(&entry(file))).collect();
+        fs::write(self.export().join("files.ndjson"), &list).unwrap();
+        let manifest = json!({
+            "Format": "assay-export", "Version": 1, "Source": "test", "Counts": {},
+            "List": entry(&("files.ndjson".to_owned(), list)),
+        });
+        fs::write(self.export().join("manifest.json"), manifest.to_string()).unwrap();
+    }
+}
+
+fn line(value: &Value) -> String {
+    format!("{value}\n")
+}
+
+fn sha256(text: &str) -> String {
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());
+    digest.as_ref().iter().fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"))
+}
+
+/// Imports an export, which fails and sends no secret.
+async fn refused(export: &Path, case: &str) -> String {
+    let server = Server::new().await;
+    let failure = import(&server.url, export).await;
+    let received = server.received();
+    assert!(!received.iter().any(|one| one.contains(SECRET)), "{case}: {received:#?}");
+    failure.expect_err(case)
+}
+
+#[tokio::test]
+async fn a_listed_file_is_imported() {
+    let mut forged = Forged::new();
+    forged.execution(EXECUTION, "log.txt");
+    forged.add(&format!("executions/{EXECUTION}/files/log.txt"), "contents");
+    forged.complete();
+    let server = Server::new().await;
+    import(&server.url, &forged.export()).await.unwrap();
+    let received = server.received();
+    let sent = received.iter().find(|one| one.starts_with("PUT")).unwrap();
+    assert!(sent.contains("/results/artifacts/log.txt") && sent.ends_with("contents"), "{sent}");
+}
+
+#[tokio::test]
+async fn a_file_that_the_list_does_not_name_is_not_read() {
+    for name in [
+        "../../../../secret",
+        "../../../../secret?x",
+        "log.txt?x=../../../../../secret",
+        "a/../../../../../secret",
+        "%2e%2e/secret",
+        "",
+        ".",
+        "..",
+        "unlisted.txt",
+    ] {
+        let mut forged = Forged::new();
+        forged.execution(EXECUTION, name);
+        let files = forged.export().join(format!("executions/{EXECUTION}/files"));
+        fs::write(files.join("unlisted.txt"), SECRET).unwrap();
+        forged.complete();
+        refused(&forged.export(), name).await;
+    }
+    let secret = Forged::new();
+    let mut forged = Forged::new();
+    forged.execution(EXECUTION, secret.folder.path().join("secret").to_str().unwrap());
+    forged.complete();
+    refused(&forged.export(), "an absolute path").await;
+}
+
+#[tokio::test]
+async fn an_execution_whose_id_is_a_path_is_refused() {
+    for id in ["../..", "../../..", "a/b", ".", ""] {
+        let mut forged = Forged::new();
+        forged.execution(id, "secret");
+        forged.complete();
+        refused(&forged.export(), id).await;
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_other_paths_is_refused() {
+    for path in ["../secret", "secret", "executions/../secret", "/etc/hostname", "imported.txt"] {
+        let mut forged = Forged::new();
+        forged.files.push((path.to_owned(), SECRET.to_owned()));
+        if !path.starts_with('/') {
+            let file = forged.export().join(path);
+            let _ = fs::create_dir_all(file.parent().unwrap());
+            let _ = fs::write(file, SECRET);
+        }
+        forged.complete();
+        refused(&forged.export(), path).await;
+    }
+}
+
+#[tokio::test]
+async fn a_manifest_cannot_name_another_list() {
+    let mut forged = Forged::new();
+    forged.execution(EXECUTION, "log.txt");
+    forged.complete();
+    let manifest = forged.export().join("manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let mut changed: Value = serde_json::from_str(&text).unwrap();
+    let project = &forged.files[0];
+    changed["List"] = json!({
+        "Path": project.0, "Lines": 1, "Bytes": project.1.len(), "Sha256": sha256(&project.1)
+    });
+    fs::write(&manifest, changed.to_string()).unwrap();
+    let failure = refused(&forged.export(), "another list").await;
+    assert!(failure.contains("the list of an export is"), "{failure}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn links_in_an_export_are_not_followed() {
+    use std::os::unix::fs::symlink;
+
+    for is_folder in [false, true] {
+        let mut forged = Forged::new();
+        forged.execution(EXECUTION, "secret");
+        let path = format!("executions/{EXECUTION}/files/secret");
+        forged.files.push((path.clone(), SECRET.to_owned()));
+        let file = forged.export().join(&path);
+        if is_folder {
+            let files = file.parent().unwrap();
+            fs::remove_dir(files).unwrap();
+            symlink(forged.folder.path(), files).unwrap();
+        } else {
+            symlink(forged.folder.path().join("secret"), &file).unwrap();
+        }
+        forged.complete();
+        let failure = refused(&forged.export(), "a link").await;
+        assert!(failure.contains("symbolic link"), "{failure}");
+    }
+}
+
+#[tokio::test]
+async fn logs_of_a_file_of_reportportal_do_not_name_other_files() {
+    let forged = Forged::new();
+    let secret = forged.folder.path().join("secret");
+    let item = json!([{
+        "id": 2, "launchId": 12, "type": "STEP", "name": "pays", "status": "FAILED",
+        "hasStats": true, "logs": [{
+            "level": "ERROR", "message": "lost",
+            "file": {"path": secret, "id": "abc", "contentType": "text/plain"},
+        }],
+    }]);
+    let file = forged.folder.path().join("items.json");
+    fs::write(&file, item.to_string()).unwrap();
+    for id in ["abc", "/../secret", "../secret", ""] {
+        fs::write(&file, item.to_string().replace("abc", id)).unwrap();
+        let failure = refused(&file, id).await;
+        assert!(failure.contains("/file-") || failure.contains("not a valid name"), "{failure}");
+    }
+    fs::write(&file, item.to_string()).unwrap();
+    fs::write(forged.folder.path().join("file-abc"), "a log").unwrap();
+    let server = Server::with(|path| {
+        path.ends_with("/testsets").then(|| answer(json!({"Id": EXECUTION, "Name": "12"})))
+    });
+    let server = server.await;
+    import(&server.url, &file).await.unwrap();
+    assert!(server.received().iter().any(|one| one.ends_with("a log")));
+}
+
+#[tokio::test]
+async fn credentials_of_another_tool_do_not_follow_a_redirect() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = Server::new().await;
+    for format in ["reportportal", "kiwi"] {
+        let to = other.url.clone();
+        let tool = Server::with(move |path| {
+            let location = [("location", format!("{to}{path}"))];
+            Some((StatusCode::TEMPORARY_REDIRECT, location).into_response())
+        });
+        let tool = tool.await;
+        let work = folder.path().join(format);
+        let arguments = [
+            "import",
+            "--from",
+            &tool.url,
+            "--format",
+            format,
+            "--source-project",
+            "shop",
+            "--source-user",
+            "ada",
+            "--source-token",
+            "other-secret",
+            "--work",
+            work.to_str().unwrap(),
+        ];
+        let failure = run(&other.url, &arguments).await.unwrap_err();
+        assert!(failure.contains(&format!("redirects to {}", other.url)), "{failure}");
+    }
+    assert!(other.received().is_empty(), "{:?}", other.received());
+}
