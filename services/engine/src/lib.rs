@@ -7,12 +7,17 @@ mod config;
 mod job;
 mod outcome;
 
-use std::sync::Arc;
+use std::{
+    collections::HashSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use assay_client::Backoff;
-use assay_proto::execution::LeaseInput;
+use assay_proto::execution::{Lease, LeaseInput};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 pub use self::config::Config;
 use self::{api::Api, job::Job};
@@ -20,6 +25,9 @@ use self::{api::Api, job::Job};
 /// Time that a request waits for work, in seconds. It also bounds the time that an idle engine takes
 /// to stop.
 const WAIT: i32 = 5;
+
+/// Time below which an answer without work has not waited for it.
+const SHORT: Duration = Duration::from_secs(1);
 
 /// Maximum number of schedules in one request.
 const MAX_SCHEDULES: u16 = 100;
@@ -33,7 +41,7 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
         "engine {} runs tests of target group {:?} at {}",
         config.name,
         config.target_group,
-        config.account.url
+        config.account.url.origin().ascii_serialization()
     );
     let mut jobs = JoinSet::new();
     let outcome = lease_jobs(&config, &api, &stop, &mut jobs).await;
@@ -59,10 +67,15 @@ async fn lease_jobs(
             }
             continue;
         }
+        let asked = Instant::now();
         match api.lease(&request(config, free)).await {
+            // A queue that is drained, or a proxy, may not wait for work.
+            Ok(leases) if leases.is_empty() && asked.elapsed() < SHORT => {
+                stop.run_until_cancelled(backoff.wait()).await;
+            }
             Ok(leases) => {
                 backoff = Backoff::default();
-                for lease in leases {
+                for lease in valid(leases, free) {
                     let (config, api, stop) = (config.clone(), api.clone(), stop.clone());
                     jobs.spawn(Job { config, api, stop, lease }.run());
                 }
@@ -76,6 +89,28 @@ async fn lease_jobs(
         while jobs.try_join_next().is_some() {}
     }
     Ok(())
+}
+
+/// Returns the leases that are valid, not more than were asked for. Others expire.
+fn valid(leases: Vec<Lease>, free: u16) -> impl Iterator<Item = Lease> {
+    let (count, mut ids) = (leases.len(), HashSet::new());
+    if count > free.into() {
+        tracing::warn!(
+            "Assay returned {count} leases instead of {free}; the others are left to expire"
+        );
+    }
+    // The id becomes a part of paths.
+    let mut is_valid = move |lease: &Lease| {
+        let is_valid = Uuid::parse_str(&lease.id).is_ok_and(|id| ids.insert(id));
+        if !is_valid {
+            tracing::warn!(
+                lease.id,
+                "the id of the lease is not a UUID of its own; it is left to expire"
+            );
+        }
+        is_valid
+    };
+    leases.into_iter().take(free.into()).filter(move |lease| is_valid(lease))
 }
 
 fn request(config: &Config, free: u16) -> LeaseInput {
