@@ -27,6 +27,9 @@ use crate::outcome::{self, Finished};
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// Variables that affect what a shell runs before the command, and how it reads the command.
+const OF_SHELLS: [&str; 6] = ["PATH", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "IFS", "PS4"];
+
 /// Number of bytes kept of the end of the output.
 const MAX_OUTPUT: usize = 16 << 10;
 
@@ -83,7 +86,7 @@ impl<'a> Command<'a> {
             output,
             seconds: begun.elapsed().as_secs_f64(),
         };
-        let instance = outcome::read(files.path(), &finished).await?;
+        let instance = outcome::read(files.path(), &finished)?;
         Ok(Some(InstanceResultInput {
             instance_nr: Some(self.instance_nr),
             start_date_time: instance.start_date_time.or(Some(start)),
@@ -128,12 +131,15 @@ impl<'a> Command<'a> {
                 environment.insert(name.clone(), content.clone());
             } else {
                 tracing::warn!(
-                    "variable {name:?} is not passed to the command: its name is reserved or not valid"
+                    "variable {name:?} is not passed to the command: its name is reserved or not valid, \
+                     or its content has NUL"
                 );
             }
         }
         let mut set = |name: &str, value: Option<&str>| {
-            environment.insert(format!("ASSAY_{name}"), value.unwrap_or_default().to_owned());
+            // No program can get a value with NUL.
+            let value = value.unwrap_or_default().replace('\0', "\u{fffd}");
+            environment.insert(format!("ASSAY_{name}"), value);
         };
         let case = self.lease.test_case.as_ref();
         set("TEST_CASE", case.map(|case| case.identifier.as_str()));
@@ -158,7 +164,7 @@ fn may_be_set(name: &str) -> bool {
     let starts_well = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
     let continues_well = letters.all(|c| c.is_ascii_alphanumeric() || c == '_');
     let reserved = ["ASSAY_", "LD_", "DYLD_"].iter().any(|prefix| name.starts_with(prefix));
-    starts_well && continues_well && !reserved && name != "PATH"
+    starts_well && continues_well && !reserved && !OF_SHELLS.contains(&name)
 }
 
 /// Stops the process group of a command.
@@ -210,6 +216,7 @@ mod tests {
             ("A=B", false),
             ("PATH", false),
             ("LD_PRELOAD", false),
+            ("BASH_ENV", false),
             ("ASSAY_TEST_CASE", false),
         ] {
             assert_eq!(may_be_set(name), allowed, "{name}");

@@ -1,19 +1,29 @@
 //! The result of a command: from its result file, its JUnit file or its exit code.
 
-use std::{fs::File, io::BufReader, io::ErrorKind, path::Path, process::ExitStatus};
+use std::{
+    fs::File,
+    io::{BufReader, Read},
+    path::Path,
+    process::ExitStatus,
+};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use assay_formats::{Collected, Test};
 use assay_proto::{
     TestResult,
     execution::{InstanceResultInput, StepResultInput},
 };
+use rustix::{
+    fs::{Mode, OFlags},
+    io::Errno,
+};
 
 pub(crate) const RESULT_FILE: &str = "result.json";
 pub(crate) const JUNIT_FILE: &str = "junit.xml";
 
-/// Maximum size of a result file, in bytes.
-const MAX_RESULT_FILE: u64 = 8 << 20;
+/// Maximum size of a result file, and number of bytes read of a JUnit file.
+const MAX_FILE: u64 = 8 << 20;
+const MAX_JUNIT_FILE: u64 = 64 << 20;
 
 /// Maximum number of tests of a JUnit file whose steps are reported.
 const MAX_TESTS: usize = 1000;
@@ -28,8 +38,8 @@ pub(crate) struct Finished {
 }
 
 /// Reads the result of a command that had this folder for its files. Fails if a file is malformed.
-pub(crate) async fn read(files: &Path, finished: &Finished) -> Result<InstanceResultInput> {
-    let instance = if let Some(result) = result_file(&files.join(RESULT_FILE)).await? {
+pub(crate) fn read(files: &Path, finished: &Finished) -> Result<InstanceResultInput> {
+    let instance = if let Some(result) = result_file(&files.join(RESULT_FILE))? {
         result
     } else if let Some(tests) = junit_file(&files.join(JUNIT_FILE))? {
         from_tests(&tests, finished)
@@ -43,16 +53,13 @@ pub(crate) async fn read(files: &Path, finished: &Finished) -> Result<InstanceRe
     Ok(InstanceResultInput { duration_in_sec: duration, ..instance })
 }
 
-async fn result_file(file: &Path) -> Result<Option<InstanceResultInput>> {
-    let size = match tokio::fs::metadata(file).await {
-        Ok(metadata) => metadata.len(),
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).context("cannot read the result file"),
-    };
-    if size > MAX_RESULT_FILE {
-        bail!("the result file exceeds {} MiB", MAX_RESULT_FILE >> 20);
+fn result_file(path: &Path) -> Result<Option<InstanceResultInput>> {
+    let Some(file) = open(path).context("cannot read the result file")? else { return Ok(None) };
+    let mut json = Vec::new();
+    file.take(MAX_FILE + 1).read_to_end(&mut json).context("cannot read the result file")?;
+    if json.len() as u64 > MAX_FILE {
+        bail!("the result file exceeds {} MiB", MAX_FILE >> 20);
     }
-    let json = tokio::fs::read(file).await.context("cannot read the result file")?;
     let result: InstanceResultInput =
         serde_json::from_slice(&json).context("the result file is not a valid result")?;
     if result.result() == TestResult::Unspecified {
@@ -62,15 +69,26 @@ async fn result_file(file: &Path) -> Result<Option<InstanceResultInput>> {
 }
 
 /// Reads the tests in the JUnit file, if it exists.
-fn junit_file(file: &Path) -> Result<Option<Vec<Test>>> {
-    let file = match File::open(file) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).context("cannot read the JUnit file"),
-    };
+fn junit_file(path: &Path) -> Result<Option<Vec<Test>>> {
+    let Some(file) = open(path).context("cannot read the JUnit file")? else { return Ok(None) };
     let mut tests = Collected::default();
-    assay_formats::read(BufReader::new(file), &mut tests).context("cannot read the JUnit file")?;
+    let file = BufReader::new(file.take(MAX_JUNIT_FILE));
+    assay_formats::read(file, &mut tests).context("cannot read the JUnit file")?;
     Ok(Some(tests.into_tests()))
+}
+
+/// Opens a file of the command. `None` if there is none. Fails for links and pipes: they could be files
+/// of others, or never end.
+fn open(path: &Path) -> Result<Option<File>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::LOOP | Errno::MLINK) => bail!("a link is not a file"),
+        Err(error) => return Err(error.into()),
+    };
+    ensure!(file.metadata()?.is_file(), "it is not a file");
+    Ok(Some(file))
 }
 
 /// Combines tests into an instance with the worst result and all steps.
