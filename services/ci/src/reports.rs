@@ -157,17 +157,22 @@ fn roots(report: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(roots)
 }
 
-/// Returns the attachment with this path, unless it is outside of the folders: a report must not
-/// make a job upload its secrets.
+/// Returns the attachment with this path, unless it is outside of the folders or hidden in them, such
+/// as `.git/config`: a report must not make a job upload its secrets.
 fn attachment(path: String, roots: &[PathBuf]) -> Option<Part> {
     let file = roots.iter().find_map(|root| {
         let file = root.join(&path).canonicalize().ok()?;
-        let is_inside = roots.iter().any(|root| file.starts_with(root));
+        let is_inside = roots.iter().any(|root| file.strip_prefix(root).is_ok_and(is_shown));
         let metadata = fs::metadata(&file).ok()?;
         let fits = is_inside && metadata.is_file() && metadata.len() > 0;
         fits.then_some(File { path: file, size: metadata.len() })
     })?;
     Some(Part { field: "attachment", name: path, file })
+}
+
+/// Returns whether neither a file nor one of its folders is hidden.
+fn is_shown(path: &Path) -> bool {
+    !path.iter().any(|part| part.as_encoded_bytes().starts_with(b"."))
 }
 
 fn base_name(path: &Path) -> String {
@@ -213,11 +218,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap().join("work");
         fs::create_dir_all(root.join("results")).unwrap();
-        for name in ["work/results/beside.png", "work/above.png", "secret"] {
+        fs::create_dir_all(root.join(".git")).unwrap();
+        for name in ["work/results/beside.png", "work/above.png", "work/.git/config", "secret"] {
             fs::write(folder.path().join(name), "1").unwrap();
         }
         let report = root.join("results/junit.xml");
-        let paths = ["beside.png", "above.png", "../../secret", "missing.png"];
+        let paths = [
+            "beside.png",
+            "above.png",
+            ".git/config",
+            "../.git/config",
+            "../../secret",
+            "missing.png",
+        ];
         let absolute = folder.path().join("secret").display().to_string();
         let paths: Vec<_> = paths.into_iter().chain([absolute.as_str()]).collect();
         let list: Vec<_> = paths.iter().map(|path| format!("[[ATTACHMENT|{path}]]")).collect();
