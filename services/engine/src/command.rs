@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     future::Future,
+    io,
     process::{ExitStatus, Stdio},
     time::{Duration, Instant, SystemTime},
 };
@@ -55,31 +56,16 @@ impl<'a> Command<'a> {
         let begun = Instant::now();
         let mut child = self.spawn(&files)?;
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        let (input, output, errors) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let lease = serde_json::to_vec(self.lease)?;
-        let write = async {
-            if let Some(mut input) = input {
-                // Writing fails if the command closes its input, which it may.
-                let _ = input.write_all(&lease).await;
-            }
-        };
-        let ended = async {
-            let ((), output, errors, status) =
-                tokio::join!(write, tail(output), tail(errors), child.wait());
-            (status, format!("{output}{errors}"))
-        };
         let ended = tokio::select! {
-            ended = ended => Some(ended),
+            ended = ended(&mut child, group, &lease) => Some(ended),
             () = interrupted => None,
         };
         let Some((status, output)) = ended else {
             stop(&mut child, group).await;
             return Ok(None);
         };
-        // Background processes of the command end with it.
-        signal(group, Signal::KILL);
-        let status: ExitStatus = status.context("cannot wait for the command")?;
+        let status = status.context("cannot wait for the command")?;
         let finished = Finished {
             command: self.line(),
             status,
@@ -167,6 +153,40 @@ fn may_be_set(name: &str) -> bool {
     starts_well && continues_well && !reserved && !OF_SHELLS.contains(&name)
 }
 
+/// Passes the lease to a command and waits for its end, with which its background processes end.
+/// Returns its status and the end of its output.
+async fn ended(
+    child: &mut Child,
+    group: Option<Pid>,
+    lease: &[u8],
+) -> (io::Result<ExitStatus>, String) {
+    let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let write = async {
+        if let Some(mut input) = input {
+            // Writing fails if the command closes its input, which it may.
+            let _ = input.write_all(lease).await;
+        }
+    };
+    let (mut kept, mut kept_errors) = (Vec::new(), Vec::new());
+    let status = {
+        let streams = async {
+            tokio::join!(write, tail(output, &mut kept), tail(errors, &mut kept_errors));
+        };
+        let mut streams = std::pin::pin!(streams);
+        let (status, are_open) = tokio::select! {
+            status = child.wait() => (status, true),
+            () = &mut streams => (child.wait().await, false),
+        };
+        signal(group, Signal::KILL);
+        if are_open {
+            // A process that has left the group may keep the output open.
+            let _ = timeout(GRACE, streams).await;
+        }
+        status
+    };
+    (status, format!("{}{}", text(&kept), text(&kept_errors)))
+}
+
 /// Stops the process group of a command.
 async fn stop(child: &mut Child, group: Option<Pid>) {
     signal(group, Signal::TERM);
@@ -182,16 +202,20 @@ fn signal(group: Option<Pid>, signal: Signal) {
     }
 }
 
-/// Reads a stream and returns its end, as text.
-async fn tail(stream: Option<impl AsyncRead + Unpin>) -> String {
-    let Some(mut stream) = stream else { return String::new() };
-    let (mut kept, mut buffer) = (Vec::new(), [0; 4096]);
+/// Reads a stream and keeps its end.
+async fn tail(stream: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>) {
+    let Some(mut stream) = stream else { return };
+    let mut buffer = [0; 4096];
     while let Ok(read @ 1..) = stream.read(&mut buffer).await {
         kept.extend_from_slice(&buffer[..read]);
         if kept.len() > 2 * MAX_OUTPUT {
             kept.drain(..kept.len() - MAX_OUTPUT);
         }
     }
+}
+
+/// Returns the end of an output as text.
+fn text(kept: &[u8]) -> String {
     let from = kept.len().saturating_sub(MAX_OUTPUT);
     String::from_utf8_lossy(&kept[from..]).replace('\0', "\u{fffd}")
 }
@@ -227,7 +251,9 @@ mod tests {
     async fn only_the_end_of_long_output_is_kept() {
         let long = vec![b'x'; 10 * MAX_OUTPUT];
         let output = [long.as_slice(), b"end"].concat();
-        let kept = tail(Some(output.as_slice())).await;
+        let mut kept = Vec::new();
+        tail(Some(output.as_slice()), &mut kept).await;
+        let kept = text(&kept);
         assert!(kept.len() == MAX_OUTPUT && kept.ends_with("end"));
     }
 }

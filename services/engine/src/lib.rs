@@ -68,14 +68,14 @@ async fn lease_jobs(
             continue;
         }
         let asked = Instant::now();
-        match api.lease(&request(config, free)).await {
+        match api.lease(&request(config, free)).await.map(|leases| valid(leases, free)) {
             // A queue that is drained, or a proxy, may not wait for work.
             Ok(leases) if leases.is_empty() && asked.elapsed() < SHORT => {
                 stop.run_until_cancelled(backoff.wait()).await;
             }
             Ok(leases) => {
                 backoff = Backoff::default();
-                for lease in valid(leases, free) {
+                for lease in leases {
                     let (config, api, stop) = (config.clone(), api.clone(), stop.clone());
                     jobs.spawn(Job { config, api, stop, lease }.run());
                 }
@@ -92,7 +92,7 @@ async fn lease_jobs(
 }
 
 /// Returns the leases that are valid, not more than were asked for. Others expire.
-fn valid(leases: Vec<Lease>, free: u16) -> impl Iterator<Item = Lease> {
+fn valid(leases: Vec<Lease>, free: u16) -> Vec<Lease> {
     let (count, mut ids) = (leases.len(), HashSet::new());
     if count > free.into() {
         tracing::warn!(
@@ -100,7 +100,7 @@ fn valid(leases: Vec<Lease>, free: u16) -> impl Iterator<Item = Lease> {
         );
     }
     // The id becomes a part of paths.
-    let mut is_valid = move |lease: &Lease| {
+    let mut is_valid = |lease: &Lease| {
         let is_valid = Uuid::parse_str(&lease.id).is_ok_and(|id| ids.insert(id));
         if !is_valid {
             tracing::warn!(
@@ -110,7 +110,7 @@ fn valid(leases: Vec<Lease>, free: u16) -> impl Iterator<Item = Lease> {
         }
         is_valid
     };
-    leases.into_iter().take(free.into()).filter(move |lease| is_valid(lease))
+    leases.into_iter().take(free.into()).filter(|lease| is_valid(lease)).collect()
 }
 
 fn request(config: &Config, free: u16) -> LeaseInput {

@@ -127,6 +127,7 @@ async fn a_lease_whose_id_is_a_path_is_refused() {
         let received = received.lock().unwrap();
         let paths: Vec<_> = received.iter().map(|(path, _)| path.clone()).collect();
         assert!(paths.iter().all(|path| path == "/api/automation/leases"), "{paths:?}");
+        assert!(paths.len() <= 6, "each answer is followed by a pause: {}", paths.len());
         assert_eq!(runs(&file), 0, "{id}");
     }
 }
@@ -213,5 +214,17 @@ async fn a_result_file_that_is_a_link_or_a_pipe_is_a_failure_of_the_engine() {
         let done = received.iter().find(|(path, _)| path.ends_with("/complete"));
         let (_, body) = done.unwrap_or_else(|| panic!("{command}: {received:?}"));
         assert!(body.contains("is not a file"), "{command}: {body}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn background_processes_do_not_keep_a_test_from_ending() {
+    for command in ["sleep 100 & echo started", "setsid sleep 20 & echo started"] {
+        let (url, received) = serve(|before| leases(usize::from(before == 0))).await;
+        run(&url, command, Duration::from_secs(8)).await;
+        let received = received.lock().unwrap();
+        let reported = received.iter().find(|(path, _)| path.ends_with("/instances"));
+        let (_, body) = reported.unwrap_or_else(|| panic!("{command}: {received:?}"));
+        assert!(body.contains("started") && body.contains("Passed"), "{command}: {body}");
     }
 }
