@@ -55,7 +55,7 @@ pub(crate) fn markdown(execution: &Execution) -> String {
 /// Returns the verdict as Markdown, with tables of the rules and the new failures.
 pub(crate) fn verdict_markdown(execution: &Execution, verdict: &Verdict) -> String {
     let state = if verdict.has_passed() { "passed" } else { "failed" };
-    let (statistic, changes) = (&execution.statistic, &verdict.changes);
+    let (statistic, changes) = (&execution.statistic, verdict.changes.unwrap_or_default());
     let mut text = format!(
         "### {}: {state}\n\n{} of {} test cases passed, {} failed, {} fixed, {} flaky, {} muted\n",
         title(execution),

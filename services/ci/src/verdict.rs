@@ -16,8 +16,7 @@ const LARGEST: u64 = 16 << 20;
 pub(crate) struct Verdict {
     state: Foreign,
     pub(crate) rules: Vec<Outcome>,
-    #[serde(default)]
-    pub(crate) changes: Changes,
+    pub(crate) changes: Option<Changes>,
     #[serde(default)]
     pub(crate) new_failures: Vec<NewFailure>,
 }
@@ -32,7 +31,7 @@ pub(crate) struct Outcome {
 }
 
 /// Numbers of test cases whose result has changed, or does not count.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
 pub(crate) struct Changes {
     pub(crate) fixed: u32,
