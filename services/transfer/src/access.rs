@@ -10,7 +10,7 @@ use secrecy::SecretString;
 /// URL of Assay and a token
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Access {
-    /// URL of Assay, such as <https://assay.example.org>
+    /// URL of Assay, such as <https://assay.example.org>. Redirects are not followed
     #[arg(long, env = "ASSAY_URL", default_value = "http://127.0.0.1:8080")]
     url: Url,
     /// API token. Prefer a file: other users of the machine can see the options of a process

@@ -26,7 +26,7 @@ const REFUSALS: u32 = 30;
 const PAGE: &str = "limit=1000";
 
 /// Maximum size of a record, or of a page of them, in bytes.
-const LARGEST: u64 = 32 << 20;
+const LARGEST: u64 = 64 << 20;
 
 /// The interface, and the token of a caller.
 #[derive(Clone)]

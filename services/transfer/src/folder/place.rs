@@ -174,6 +174,14 @@ mod tests {
     }
 
     #[test]
+    fn a_draft_is_not_another_file() {
+        let (id, name) = (Name::parse("1").unwrap(), Name::parse("a").unwrap());
+        let draft = Place::file(&id, &name).draft();
+        assert_ne!(draft, Place::file(&id, &Name::parse("a.part").unwrap()).as_str());
+        assert!(Place::parse(&draft).is_err());
+    }
+
+    #[test]
     fn long_names_keep_their_end() {
         let (prefix, long) = (Name::parse("0123").unwrap(), "x".repeat(LONGEST - 4) + ".png");
         let name = Name::parse(&long).unwrap().with_prefix(&prefix);

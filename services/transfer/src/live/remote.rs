@@ -118,25 +118,24 @@ impl Remote {
                 Ok(answer) if answer.status().is_success() => body(Answer::new(answer)).await,
                 Ok(answer) if is_permanent(answer.status()) => return refused(path, answer).await,
                 Ok(answer) => {
-                    let failed = answer.error_for_status().map(|_| unreachable!("it has failed"));
-                    failed.map_err(ClientError::from)
+                    last = anyhow!("{}", answer.status());
+                    backoff.wait().await;
+                    continue;
                 }
                 Err(error) => Err(error.into()),
             };
-            let is_permanent = match read {
+            let error = match read {
                 Ok(read) => return Ok(read),
-                Err(error) => {
-                    let is_permanent = error.is_permanent();
-                    last = anyhow::Error::from(error);
-                    is_permanent
-                }
+                Err(error) => error,
             };
-            if is_permanent || begun.elapsed() > PATIENCE {
+            let is_over = error.is_permanent() || begun.elapsed() > PATIENCE;
+            last = error.into();
+            if is_over {
                 break;
             }
             backoff.wait().await;
         }
-        Err(last.context(self.url(path)))
+        Err(last.context(path.to_owned()))
     }
 }
 
@@ -154,7 +153,7 @@ impl std::error::Error for Missing {}
 
 fn is_permanent(status: StatusCode) -> bool {
     let is_busy = [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT].contains(&status);
-    status.is_client_error() && !is_busy || status.is_redirection()
+    !status.is_server_error() && !is_busy
 }
 
 /// Fails with what the tool says and what to do.

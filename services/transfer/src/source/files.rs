@@ -1,7 +1,7 @@
 //! The files to convert, and their format.
 
 use std::{
-    fs::{self, File},
+    fs::{self, DirEntry, File},
     io::Read,
     path::{Path, PathBuf},
 };
@@ -85,10 +85,14 @@ pub(super) fn find(
 
 fn collect(folder: &Path, work: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     let read = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
-    let mut paths = read.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-    paths.sort();
-    for path in paths {
-        if path.is_dir() {
+    let mut entries = read.collect::<Result<Vec<_>, _>>()?;
+    entries.sort_by_key(DirEntry::path);
+    for entry in entries {
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        // Links can lead to files of others, and into circles.
+        if !kind.is_dir() && !kind.is_file() {
+            note(format_args!("{} is left out: it is not a file", path.display()));
+        } else if kind.is_dir() {
             if path != work && !folder::is_complete(&path) && !folder::is_begun(&path) {
                 collect(&path, work, files)?;
             }

@@ -5,16 +5,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use axum::{http::StatusCode, response::IntoResponse};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    import, run,
-    server::{EXECUTION, Server, json as answer},
+    import,
+    server::{EXECUTION, Server},
 };
 
-const SECRET: &str = "the secret of the machine";
+pub(crate) const SECRET: &str = "the secret of the machine";
 
 /// An export in a folder, beside which a secret is.
 struct Forged {
@@ -77,7 +76,7 @@ fn sha256(text: &str) -> String {
 }
 
 /// Imports an export, which fails and sends no secret.
-async fn refused(export: &Path, case: &str) -> String {
+pub(crate) async fn refused(export: &Path, case: &str) -> String {
     let server = Server::new().await;
     let failure = import(&server.url, export).await;
     let received = server.received();
@@ -189,65 +188,4 @@ async fn links_in_an_export_are_not_followed() {
         let failure = refused(&forged.export(), "a link").await;
         assert!(failure.contains("symbolic link"), "{failure}");
     }
-}
-
-#[tokio::test]
-async fn logs_of_a_file_of_reportportal_do_not_name_other_files() {
-    let forged = Forged::new();
-    let secret = forged.folder.path().join("secret");
-    let item = json!([{
-        "id": 2, "launchId": 12, "type": "STEP", "name": "pays", "status": "FAILED",
-        "hasStats": true, "logs": [{
-            "level": "ERROR", "message": "lost",
-            "file": {"path": secret, "id": "abc", "contentType": "text/plain"},
-        }],
-    }]);
-    let file = forged.folder.path().join("items.json");
-    fs::write(&file, item.to_string()).unwrap();
-    for id in ["abc", "/../secret", "../secret", ""] {
-        fs::write(&file, item.to_string().replace("abc", id)).unwrap();
-        let failure = refused(&file, id).await;
-        assert!(failure.contains("/file-") || failure.contains("not a valid name"), "{failure}");
-    }
-    fs::write(&file, item.to_string()).unwrap();
-    fs::write(forged.folder.path().join("file-abc"), "a log").unwrap();
-    let server = Server::with(|path| {
-        path.ends_with("/testsets").then(|| answer(json!({"Id": EXECUTION, "Name": "12"})))
-    });
-    let server = server.await;
-    import(&server.url, &file).await.unwrap();
-    assert!(server.received().iter().any(|one| one.ends_with("a log")));
-}
-
-#[tokio::test]
-async fn credentials_of_another_tool_do_not_follow_a_redirect() {
-    let folder = tempfile::tempdir().unwrap();
-    let other = Server::new().await;
-    for format in ["reportportal", "kiwi"] {
-        let to = other.url.clone();
-        let tool = Server::with(move |path| {
-            let location = [("location", format!("{to}{path}"))];
-            Some((StatusCode::TEMPORARY_REDIRECT, location).into_response())
-        });
-        let tool = tool.await;
-        let work = folder.path().join(format);
-        let arguments = [
-            "import",
-            "--from",
-            &tool.url,
-            "--format",
-            format,
-            "--source-project",
-            "shop",
-            "--source-user",
-            "ada",
-            "--source-token",
-            "other-secret",
-            "--work",
-            work.to_str().unwrap(),
-        ];
-        let failure = run(&other.url, &arguments).await.unwrap_err();
-        assert!(failure.contains(&format!("redirects to {}", other.url)), "{failure}");
-    }
-    assert!(other.received().is_empty(), "{:?}", other.received());
 }

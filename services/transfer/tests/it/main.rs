@@ -3,6 +3,7 @@
 mod export;
 mod import;
 mod server;
+mod tool;
 
 use std::{path::Path, time::Duration};
 
