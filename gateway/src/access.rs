@@ -1,4 +1,4 @@
-//! What operations need of their callers, which is decided before their bodies are read.
+//! Permissions that operations need, which are decided before the bodies of requests are read.
 //!
 //! The services decide it again; here, it keeps callers without permission from having bodies read and
 //! parsed.

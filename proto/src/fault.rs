@@ -161,8 +161,12 @@ mod sql {
 
     use super::Fault;
 
-    /// Reports an unreachable or restarting database as unavailable, and any other error as
-    /// internal.
+    /// Error code of PostgreSQL for a text with a NUL character, which it cannot store
+    /// (`character_not_in_repertoire`), and for the escape of one in JSON (`untranslatable_character`).
+    const NUL: [&str; 2] = ["22021", "22P05"];
+
+    /// Reports an unreachable or restarting database as unavailable, a text that it cannot store as
+    /// invalid, and any other error as internal.
     impl From<Error> for Fault {
         fn from(error: Error) -> Self {
             let is_unavailable = match &error {
@@ -175,6 +179,10 @@ mod sql {
             if is_unavailable {
                 tracing::warn!(%error, "database unavailable");
                 return Self::Unavailable("the database");
+            }
+            let code = error.as_database_error().and_then(|error| error.code());
+            if code.is_some_and(|code| NUL.contains(&&*code)) {
+                return Self::invalid("", "must not contain NUL characters");
             }
             Self::internal(error)
         }

@@ -151,6 +151,9 @@ struct SignedLink {
     #[serde(default)]
     #[param(value_type = i64, example = 1_772_447_400)]
     expires: String,
+    /// The share link that the link depends on, if it is part of a shared execution.
+    #[param(format = Uuid)]
+    share: Option<String>,
     /// The signature of the link.
     #[serde(default)]
     #[param(example = "3q2-7wQ5Yk")]
@@ -175,12 +178,19 @@ struct SignedLink {
 async fn download(
     State(mut artifacts): State<ArtifactFiles>,
     Path((id, name)): Path<(String, String)>,
-    Query(SignedLink { customer, expires, signature }): Query<SignedLink>,
+    Query(SignedLink { customer, expires, share, signature }): Query<SignedLink>,
 ) -> Result<Response, Problem> {
     let disposition = format!("attachment; filename=\"{}\"", file_name(&name));
     // A value that is not a number counts as expired.
     let expires = expires.parse().unwrap_or_default();
-    let request = DownloadArtifactRequest { id, name, customer_id: customer, expires, signature };
+    let request = DownloadArtifactRequest {
+        id,
+        name,
+        customer_id: customer,
+        expires,
+        signature,
+        share_link_id: share,
+    };
     let mut file = artifacts.download_artifact(anonymous(request)).await?.into_inner();
     let head = file.message().await?.unwrap_or_default();
     let body = download::body(file, |part| part.chunk).await?;

@@ -10,7 +10,7 @@ mod stray;
 
 use assay_auth::SealConfig;
 use assay_proto::{
-    ArtifactId, CustomerId, ExecutionId, Fault, TestReportId,
+    ArtifactId, CustomerId, ExecutionId, Fault, ShareLinkId, TestReportId,
     execution::{Artifact, ArtifactEntry, Instance, Step},
 };
 use assay_runtime::{PublicUrl, Shares, begin, list::Slice};
@@ -51,6 +51,12 @@ pub struct ArtifactConfig {
     pub public: PublicUrl,
 }
 
+/// The conflict of a file that people may have looked at when they reviewed the results.
+fn is_final(name: &str) -> Fault {
+    let reason = format!("the execution has ended, and has a file {name}: choose another name");
+    Fault::Conflict { code: "execution_ended", reason }
+}
+
 impl Artifacts {
     /// Opens the store. A folder is created if it does not exist.
     pub fn open(db: &PgPool, config: &ArtifactConfig) -> anyhow::Result<Self> {
@@ -71,7 +77,7 @@ impl Artifacts {
                 if let Some(replaced) = replaced {
                     self.remove_file(customer, execution, replaced).await;
                 }
-                let uri = self.links.link(customer, id, &new.name, expires);
+                let uri = self.links.link(customer, id, &new.name, expires, None);
                 let NewArtifact { name, content_type, .. } = new;
                 Ok(Artifact { id: id.to_string(), name, content_type, size, uri })
             }
@@ -129,11 +135,14 @@ impl Artifacts {
         size: i64,
     ) -> Result<(Option<ArtifactId>, i64), Fault> {
         let mut tx = begin(&self.db).await?;
-        store::lock_execution(&mut tx, new.customer, new.execution).await?;
+        let has_ended = store::lock_execution(&mut tx, new.customer, new.execution).await?;
         if let Some(lease) = new.lease {
             lease::store::check_not_lost(&mut *tx, new.customer, lease).await?;
         }
         let replaced = store::replace(&mut tx, new, id, size).await?;
+        if has_ended && replaced.is_some() {
+            return Err(is_final(&new.name));
+        }
         stray::delete(&mut *tx, new.customer, id).await?;
         if let Some(replaced) = replaced {
             stray::insert(&mut *tx, new.customer, new.execution, &[replaced]).await?;
@@ -154,17 +163,21 @@ impl Artifacts {
         let expires = store::now(&self.db).await? + link::LIFETIME;
         let link = |entry: ArtifactEntry| {
             let id = ArtifactId::from_record(&entry.id)?;
-            Ok(ArtifactEntry { uri: self.links.link(customer, id, &entry.name, expires), ..entry })
+            Ok(ArtifactEntry {
+                uri: self.links.link(customer, id, &entry.name, expires, None),
+                ..entry
+            })
         };
         entries.into_iter().map(link).collect()
     }
 
-    /// Replaces the names of artifacts in an instance by links. Names of missing artifacts are
-    /// removed.
+    /// Replaces the names of artifacts in an instance by links, which depend on the share link if there is
+    /// one. Names of missing artifacts are removed.
     pub(crate) async fn resolve(
         &self,
         customer: CustomerId,
         report: TestReportId,
+        share_link: Option<ShareLinkId>,
         instance: &mut Instance,
     ) -> Result<(), Fault> {
         let names: Vec<String> =
@@ -176,7 +189,8 @@ impl Artifacts {
         let expires = store::now(&self.db).await? + link::LIFETIME;
         for text in texts_mut(instance).filter(|text| rules::is_name(text)) {
             let id = found.get(text.as_str());
-            *text = id.map_or_else(String::new, |id| self.links.link(customer, *id, text, expires));
+            let link = |id: &ArtifactId| self.links.link(customer, *id, text, expires, share_link);
+            *text = id.map_or_else(String::new, link);
         }
         let earlier = instance.attempts.iter_mut().flat_map(|attempt| &mut attempt.steps);
         for step in earlier.chain(&mut instance.steps) {

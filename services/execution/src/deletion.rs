@@ -1,5 +1,5 @@
-//! Deleted projects and customers. Their executions are hidden as soon as the event is applied, and
-//! removed in the background.
+//! Deleted projects and customers, whose executions are hidden as soon as the event is applied, and removed
+//! in the background; and archived customers, whose share links grant no access.
 
 mod purge;
 pub(crate) mod store;
@@ -12,7 +12,7 @@ use sqlx::PgTransaction;
 pub use self::purge::purge_deleted;
 pub(crate) use self::purge::spawn;
 
-/// Applies the events about deleted projects and customers.
+/// Applies the events about deleted projects, and about deleted and archived customers.
 pub struct Deletions;
 
 impl Handler for Deletions {
@@ -25,6 +25,13 @@ impl Handler for Deletions {
             }
             Some(EventType::Record(RecordKind::Customer, Action::Deleted)) => {
                 store::insert(tx, event.customer(), store::ALL_PROJECTS).await
+            }
+            Some(EventType::Record(
+                RecordKind::Customer,
+                action @ (Action::Archived | Action::Unarchived),
+            )) => {
+                let is_archived = action == Action::Archived;
+                store::set_state(tx, event.customer(), is_archived, event.time()).await
             }
             _ => Ok(()),
         }

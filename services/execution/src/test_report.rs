@@ -146,7 +146,7 @@ impl test_report_service_server::TestReportService for TestReportService {
         let (report, id) = instance_path(request.get_ref())?;
         store::check_exists(&self.db, customer, report).await?;
         let mut instance = instance::details(&self.db, customer, report.id, id).await?;
-        self.artifacts.resolve(customer, report.id, &mut instance).await?;
+        self.artifacts.resolve(customer, report.id, None, &mut instance).await?;
         Ok(Response::new(instance))
     }
 

@@ -88,7 +88,8 @@ fn sufficient(one_of: &[String], all_of: &[String]) -> Vec<(String, bool)> {
         let kept = PERMISSIONS.into_iter().filter(|one| !lacking.iter().any(|other| other == one));
         kept.collect::<Vec<_>>().join(", ")
     };
-    let enough = one_of.iter().map(|one| ([&[one.clone()], all_of].concat().join(", "), true));
+    let enough =
+        one_of.iter().map(|one| ([std::slice::from_ref(one), all_of].concat().join(", "), true));
     let too_few = all_of.iter().map(|one| (without(std::slice::from_ref(one)), false));
     enough.chain([(without(one_of), false)]).chain(too_few).collect()
 }

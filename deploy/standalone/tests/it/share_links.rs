@@ -145,13 +145,58 @@ async fn a_share_link_ends_when_it_is_revoked_or_expires() {
     ends(&reader, &path).await;
 }
 
+/// Returns the path of the picture in a shared execution.
+async fn picture(reader: &Api, token: &str) -> String {
+    let answers = read(reader, token).await;
+    let link = answers[3]["Steps"][0]["Screenshots"][0].as_str().unwrap();
+    format!("/api/artifacts/{}", link.split("/api/artifacts/").nth(1).unwrap())
+}
+
 #[tokio::test]
-async fn sharing_is_for_those_who_may_execute_and_is_limited() {
+async fn files_are_shared_only_as_long_as_their_execution() {
+    let customer = Customer::new().await;
+    let (api, reader) = (&customer.api, customer.anonymous());
+    let project = create_project(api).await;
+    let shares = format!("{}/shares", execution(api, &project).await);
+    let share = api.post(&shares, json!({})).await.created();
+    let picture = picture(&reader, share["Token"].as_str().unwrap()).await;
+    reader.get(&picture).await.expect(200);
+    let (start, rest) = picture.split_once("share=").unwrap();
+    let without = format!("{start}{}", rest.split_once('&').unwrap().1);
+    reader.get(&without).await.is_problem(403, "forbidden");
+    api.delete(&format!("{shares}/{}", id(&share))).await.expect(204);
+    reader.get(&picture).await.is_problem(403, "forbidden");
+}
+
+#[tokio::test]
+async fn share_links_of_an_archived_customer_grant_no_access() {
+    let customer = Customer::new().await;
+    let (api, reader) = (&customer.api, customer.anonymous());
+    let project = create_project(api).await;
+    let shares = format!("{}/shares", execution(api, &project).await);
+    let share = api.post(&shares, json!({})).await.created();
+    let token = share["Token"].as_str().unwrap();
+    let (path, picture) = (format!("/api/shared/{token}"), picture(&reader, token).await);
+    let current = api.get("/api/management/customers/current").await.ok();
+    let record = format!("/api/management/customers/{}", id(&current));
+    let archive = |archived: bool| customer.assay.api.put(&record, json!({"Archived": archived}));
+    archive(true).await.ok();
+    ends(&reader, &path).await;
+    reader.get(&picture).await.is_problem(403, "forbidden");
+    archive(false).await.ok();
+    let is_back = || async { (reader.get(&path).await.status == 200).then_some(()) };
+    eventually("the shared execution of a customer that is not archived any more", is_back).await;
+}
+
+#[tokio::test]
+async fn sharing_is_for_those_who_may_execute_and_read_and_is_limited() {
     let customer = Customer::new().await;
     let project = create_project(&customer.api).await;
     let shares = format!("{}/shares", execution(&customer.api, &project).await);
     let viewer = customer.create_member("viewer", "Login, Read").await.api;
     viewer.post(&shares, json!({})).await.expect(403);
+    let runner = customer.create_member("runner", "Login, Execute").await.api;
+    runner.post(&shares, json!({})).await.expect(403);
     for _ in 0..100 {
         customer.api.post(&shares, json!({})).await.created();
     }

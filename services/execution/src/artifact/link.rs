@@ -1,7 +1,7 @@
 //! Signed links to artifacts. A link lets its bearer read one file until it expires.
 
 use assay_auth::{SealConfig, Signer};
-use assay_proto::{ArtifactId, CustomerId, Fault};
+use assay_proto::{ArtifactId, CustomerId, Fault, ShareLinkId};
 use url::Url;
 
 /// Time until a link expires, in seconds.
@@ -20,20 +20,23 @@ impl Links {
         Ok(Self { signer: Signer::new(seal, "links to artifacts")?, base })
     }
 
-    /// Returns the link to an artifact. `expires` is in seconds since 1970.
+    /// Returns the link to an artifact. `expires` is in seconds since 1970. With a share link, it is valid
+    /// only as long as that one grants access.
     pub(super) fn link(
         &self,
         customer: CustomerId,
         id: ArtifactId,
         name: &str,
         expires: i64,
+        share_link: Option<ShareLinkId>,
     ) -> String {
-        let signature = self.signer.sign(&signed(customer, id, name, expires));
+        let signature = self.signer.sign(&signed(customer, id, name, expires, share_link));
         let mut link = self.base.clone();
         link.set_path(&format!("/api/artifacts/{id}/{name}"));
         link.query_pairs_mut()
             .append_pair("customer", &customer.to_string())
             .append_pair("expires", &expires.to_string())
+            .extend_pairs(share_link.map(|share_link| ("share", share_link.to_string())))
             .append_pair("signature", &signature);
         link.into()
     }
@@ -44,11 +47,12 @@ impl Links {
         customer: CustomerId,
         id: ArtifactId,
         name: &str,
-        expires: i64,
+        (expires, share_link): (i64, Option<ShareLinkId>),
         signature: &str,
         now: i64,
     ) -> Result<(), Fault> {
-        if now < expires && self.signer.verify(&signed(customer, id, name, expires), signature) {
+        let signed = signed(customer, id, name, expires, share_link);
+        if now < expires && self.signer.verify(&signed, signature) {
             return Ok(());
         }
         Err(forbidden())
@@ -60,8 +64,15 @@ pub(super) fn forbidden() -> Fault {
     Fault::Forbidden("the link is not valid, or has expired".to_owned())
 }
 
-fn signed(customer: CustomerId, id: ArtifactId, name: &str, expires: i64) -> String {
-    format!("{customer}/{id}/{name}/{expires}")
+fn signed(
+    customer: CustomerId,
+    id: ArtifactId,
+    name: &str,
+    expires: i64,
+    share_link: Option<ShareLinkId>,
+) -> String {
+    let share_link = share_link.map(|id| format!("/{id}")).unwrap_or_default();
+    format!("{customer}/{id}/{name}/{expires}{share_link}")
 }
 
 #[cfg(test)]
@@ -76,13 +87,13 @@ mod tests {
         let base = Url::parse("https://assay.test/ignored?x#y").unwrap();
         let links = Links::new(&seal, base).unwrap();
         let (customer, id) = (CustomerId::new(), ArtifactId::new());
-        let link = Url::parse(&links.link(customer, id, "a.png", 1000)).unwrap();
+        let link = Url::parse(&links.link(customer, id, "a.png", 1000, None)).unwrap();
         assert_eq!(link.path(), format!("/api/artifacts/{id}/a.png"));
         assert_eq!(link.host_str(), Some("assay.test"));
         let signature = link.query_pairs().find(|(name, _)| name == "signature").unwrap().1;
 
         let check = |customer, id, name, expires, now| {
-            links.check(customer, id, name, expires, &signature, now).is_ok()
+            links.check(customer, id, name, (expires, None), &signature, now).is_ok()
         };
         assert!(check(customer, id, "a.png", 1000, 999));
         assert!(!check(customer, id, "a.png", 1000, 1000), "expired");
@@ -90,5 +101,8 @@ mod tests {
         assert!(!check(customer, id, "b.png", 1000, 999));
         assert!(!check(customer, ArtifactId::new(), "a.png", 1000, 999));
         assert!(!check(CustomerId::new(), id, "a.png", 1000, 999));
+        let shared =
+            links.check(customer, id, "a.png", (1000, Some(ShareLinkId::new())), &signature, 999);
+        assert!(shared.is_err(), "the share link is signed, too");
     }
 }

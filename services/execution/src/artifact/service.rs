@@ -2,7 +2,7 @@
 
 use assay_auth::Caller;
 use assay_proto::{
-    ArtifactId, CustomerId, ExecutionId, Fault, LeaseId, ProjectId,
+    ArtifactId, CustomerId, ExecutionId, Fault, LeaseId, ProjectId, ShareLinkId,
     execution::{
         Artifact, ArtifactBatch, ArtifactsBatch, DownloadArtifactRequest, ListArtifactsRequest,
         UploadArtifactRequest, UploadArtifactTarget, artifact_service_server,
@@ -98,9 +98,16 @@ impl artifact_service_server::ArtifactService for Artifacts {
         let customer = CustomerId::from_path(&request.customer_id).map_err(|_| forbidden())?;
         let id = ArtifactId::from_path(&request.id).map_err(|_| forbidden())?;
         let now = store::now(&self.db).await?;
-        let DownloadArtifactRequest { name, expires, signature, .. } = request;
-        self.links.check(customer, id, &name, expires, &signature, now)?;
+        let DownloadArtifactRequest { name, expires, signature, share_link_id, .. } = request;
+        let share_link = share_link_id.as_deref().map(ShareLinkId::from_path).transpose();
+        let share_link = share_link.map_err(|_| forbidden())?;
+        self.links.check(customer, id, &name, (expires, share_link), &signature, now)?;
         let artifact = store::get(&self.db, customer, id).await?;
+        if let Some(share_link) = share_link {
+            let execution = artifact.execution_id;
+            let is_shared = store::is_shared(&self.db, customer, execution, share_link).await?;
+            is_shared.then_some(()).ok_or_else(forbidden)?;
+        }
         let (size, chunks) = self.file_store.get(customer, artifact.execution_id, id).await?;
         let content_type = rules::served_as(&artifact.content_type);
         let head = ArtifactBatch { content_type, size, ..ArtifactBatch::default() };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use assay_proto::{
-    ArtifactId, CustomerId, ExecutionId, Fault, LeaseId, OnConstraint, TestReportId,
+    ArtifactId, CustomerId, ExecutionId, Fault, LeaseId, OnConstraint, ShareLinkId, TestReportId,
     execution::ArtifactEntry,
 };
 use assay_runtime::list::Slice;
@@ -30,14 +30,14 @@ pub(super) struct StoredArtifact {
 }
 
 /// Locks an execution: until the transaction ends, its results do not expire and its leases do not
-/// end.
+/// end. Returns whether the execution has ended.
 pub(super) async fn lock_execution(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: ExecutionId,
-) -> Result<(), Fault> {
-    sqlx::query(
-        "select from live_execution
+) -> Result<bool, Fault> {
+    sqlx::query_scalar(
+        "select completion_date_time is not null from live_execution
          where customer_id = $1 and id = $2 and expired_at is null
          for share",
     )
@@ -45,7 +45,6 @@ pub(super) async fn lock_execution(
     .bind(execution)
     .fetch_optional(&mut **tx)
     .await?
-    .map(drop)
     .ok_or(Fault::NotFound("execution"))
 }
 
@@ -79,6 +78,21 @@ pub(super) async fn replace(
     .await
     .on_constraint("artifact_name_key", busy())?;
     Ok(replaced)
+}
+
+/// Returns whether a share link grants access to an execution.
+pub(super) async fn is_shared(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    id: ShareLinkId,
+) -> Result<bool, Fault> {
+    let is_live = sqlx::query_scalar(
+        "select exists (
+             select from live_share_link where customer_id = $1 and execution_id = $2 and id = $3
+         )",
+    );
+    Ok(is_live.bind(customer).bind(execution).bind(id).fetch_one(db).await?)
 }
 
 /// Returns the conflict of two concurrent uploads with the same name.

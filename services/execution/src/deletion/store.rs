@@ -1,6 +1,6 @@
 //! Deleted projects and customers in PostgreSQL. The purge reads those of all customers.
 
-use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId, TestReportId};
+use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId, TestReportId, Timestamp};
 use sqlx::{FromRow, PgExecutor, PgTransaction};
 use uuid::Uuid;
 
@@ -35,6 +35,23 @@ pub(super) async fn insert(
         let delete = sqlx::query(statement).bind(customer).bind(project).bind(ALL_PROJECTS);
         delete.execute(&mut **tx).await?;
     }
+    Ok(())
+}
+
+/// Notes whether a customer is archived, unless a later event has done so.
+pub(super) async fn set_state(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    is_archived: bool,
+    at: Timestamp,
+) -> Result<(), Fault> {
+    let set = sqlx::query(
+        "insert into customer_state as s (customer_id, is_archived, changed_at) values ($1, $2, $3)
+         on conflict on constraint customer_state_pkey do update
+         set is_archived = excluded.is_archived, changed_at = excluded.changed_at
+         where s.changed_at <= excluded.changed_at",
+    );
+    set.bind(customer).bind(is_archived).bind(at).execute(&mut **tx).await?;
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use assay_runtime::body::Memory;
 use aws_lc_rs::digest;
 use bytes::Bytes;
 
-use crate::artifact::staged::NewFile;
+use crate::artifact::{rules::is_name, staged::NewFile};
 
 /// Maximum size of all attachments of an upload, in bytes. Others are left out.
 const TOTAL: usize = 32 << 20;
@@ -76,7 +76,8 @@ impl Attachments {
                 }
                 Some(name)
             }
-            Content::Artifact(name) => Some(name.clone()),
+            // A client could have written any text there.
+            Content::Artifact(name) => is_name(name).then(|| name.clone()),
             Content::Dropped => None,
         }
     }
@@ -141,7 +142,6 @@ pub(crate) fn name_of(name: &str, contents: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::artifact::rules::is_name;
 
     fn inline(name: &str, contents: &[u8]) -> Attachment {
         Attachment {

@@ -1,8 +1,8 @@
 //! Requests that a client sends again because it received no answer.
 //!
-//! They are told from new results that happen to be equal, such as the second failure of a test that was
-//! repeated: a request repeats another one only if it follows soon, and nothing was reported about its
-//! test cases in between.
+//! New results can be equal to earlier ones, such as the second failure of a test that was repeated. So a
+//! request repeats another one only if it follows soon, and nothing was reported about its test cases in
+//! between.
 
 use std::collections::HashMap;
 

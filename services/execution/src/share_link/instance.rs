@@ -1,7 +1,8 @@
 //! The instance of a shared test report.
 
 use assay_proto::{
-    CustomerId, EnumColumn, Fault, InstanceId, TestReportId, TestResult, execution::Instance,
+    CustomerId, EnumColumn, Fault, InstanceId, ShareLinkId, TestReportId, TestResult,
+    execution::Instance,
 };
 use sqlx::{FromRow, PgExecutor, PgPool};
 
@@ -45,13 +46,15 @@ pub(super) async fn find(
 }
 
 impl Found {
-    /// Reads the instance, with links to stored files and without any others.
+    /// Reads the instance, with links to stored files, which are valid as long as the share link, and
+    /// without any others.
     pub(super) async fn read(
         &self,
         db: &PgPool,
         artifacts: &Artifacts,
         customer: CustomerId,
         report: TestReportId,
+        share_link: ShareLinkId,
     ) -> Result<Instance, Fault> {
         let Some(id) = self.id else {
             let Self { instance_nr, result, .. } = *self;
@@ -59,7 +62,7 @@ impl Found {
         };
         let mut instance = instance::details(db, customer, report, id).await?;
         Artifacts::remove_foreign(&mut instance);
-        artifacts.resolve(customer, report, &mut instance).await?;
+        artifacts.resolve(customer, report, Some(share_link), &mut instance).await?;
         Ok(instance)
     }
 }

@@ -57,7 +57,7 @@ impl shared_execution_service_server::SharedExecutionService for SharedExecution
         &self,
         request: Request<GetSharedExecutionRequest>,
     ) -> Result<Response<SharedExecution>, Status> {
-        let Shared { customer_id, execution_id, expires_at } =
+        let Shared { customer_id, execution_id, expires_at, .. } =
             self.shared(&request.get_ref().token).await?;
         let _share = self.shares.acquire(customer_id).await?;
         let summary = summary::of(&self.db, &self.pages, customer_id, None, execution_id).await?;
@@ -119,13 +119,13 @@ impl shared_execution_service_server::SharedExecutionService for SharedExecution
     ) -> Result<Response<SharedInstance>, Status> {
         let GetSharedInstanceRequest { token, test_report_id, instance_nr } = request.into_inner();
         let report = TestReportId::from_path(&test_report_id)?;
-        let Shared { customer_id, execution_id, .. } = self.shared(&token).await?;
+        let Shared { id, customer_id, execution_id, .. } = self.shared(&token).await?;
         let _share = self.shares.acquire(customer_id).await?;
         let state = find(&self.db, customer_id, None, execution_id).await?;
         let entries = entries::of_ids(&self.db, customer_id, &state, &[report.0]).await?;
         let entry = entries.into_iter().next().ok_or(Fault::NotFound("test report"))?;
         let found = instance::find(&self.db, customer_id, report, instance_nr).await?;
-        let instance = found.read(&self.db, &self.artifacts, customer_id, report).await?;
+        let instance = found.read(&self.db, &self.artifacts, customer_id, report, id).await?;
         Ok(Response::new(view::instance(entry, found.count, instance)))
     }
 }

@@ -14,16 +14,17 @@ use super::rules::{DEFAULT, LONGEST, MOST};
 /// The execution that a share link grants access to.
 #[derive(Clone, Copy, FromRow)]
 pub(super) struct Shared {
+    pub(super) id: ShareLinkId,
     pub(super) customer_id: CustomerId,
     pub(super) execution_id: ExecutionId,
     pub(super) expires_at: Timestamp,
 }
 
-/// Finds the execution of a secret, unless it has expired.
+/// Finds the execution of a secret, unless its share link has expired or the customer is archived.
 pub(super) async fn find(db: impl PgExecutor<'_>, hash: &[u8]) -> Result<Shared, Fault> {
     let shared = sqlx::query_as(
-        "select customer_id, execution_id, expires_at from share_link
-         where token_hash = $1 and expires_at > now()",
+        "select id, customer_id, execution_id, expires_at from live_share_link
+         where token_hash = $1",
     );
     let shared = shared.bind(hash).fetch_optional(db).await?;
     shared.ok_or(Fault::NotFound("share link"))

@@ -51,6 +51,7 @@ fn request_of(link: &str) -> DownloadArtifactRequest {
         customer_id: parameter("customer"),
         expires: parameter("expires").parse().unwrap(),
         signature: parameter("signature"),
+        share_link_id: None,
     }
 }
 
@@ -130,6 +131,19 @@ async fn forged_links_are_rejected() -> Result<()> {
         let refused = download(&world, forged.clone()).await.unwrap_err();
         assert_eq!(refused.code(), Code::PermissionDenied, "{forged:?}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn files_of_an_execution_that_has_ended_are_not_replaced() -> Result<()> {
+    let world = World::new().await?;
+    let id = world.start().await?.id;
+    let first = upload(&world, &id, "log.txt", "text/plain", b"one", true).await?;
+    world.complete(&id).await?;
+    let refused = upload(&world, &id, "log.txt", "text/plain", b"two", true).await.unwrap_err();
+    assert_eq!(reason(&refused), "execution_ended");
+    upload(&world, &id, "more.txt", "text/plain", b"two", true).await?;
+    assert_eq!(download(&world, request_of(&first.uri)).await?.1, b"one");
     Ok(())
 }
 

@@ -1,9 +1,9 @@
 //! The memory that JSON takes when it is parsed, known before it is parsed.
 //!
 //! A body of a few mebibytes can become a hundred times as large: `{}` is two bytes, and a record
-//! without fields several hundred. So what counts against a limit is not the size of a document but its
-//! weight, the size of its texts and a fixed amount for each of its values. Whoever parses a document
-//! weighs it first, refuses one that is too heavy, and acquires memory for its weight.
+//! without fields several hundred. So a document has a weight in addition to its size: a fixed amount for
+//! each of its values. A service weighs each document before it parses it, refuses one that is too heavy, and
+//! acquires memory for the weight of the others.
 
 /// Weight of an object, in bytes: about that of the largest record without texts.
 const OBJECT: usize = 384;

@@ -23,7 +23,7 @@ const RESULTS: [(&str, &str); 6] = [
     ("All", "TestCasesTotal"),
 ];
 
-/// What the page of an execution says.
+/// The contents of the page of an execution.
 pub(super) struct Page {
     /// The result beside the title.
     result: String,

@@ -8,14 +8,14 @@ use super::{files, manifest};
 use crate::documents::at;
 
 const HEAD: &str = "\
-# What test tools print, and what Assay shows
+# Numbers of test tools and of Assay
 
 Each of these tools runs a suite with everything that its reports can say, and its numbers are compared with the
 statistic, the verdict and the page of the execution in Assay: `make test-tools` runs all of them. The table is generated
 from their manifests in [`deploy/tools`](../deploy/tools/README.md), which also have the commands.
 
 Assay counts instances: *failed* has those that failed, had an error or were aborted, *skipped* those that were
-canceled. Where its numbers differ from those of the tool, the sentence above the table says why, or the tool counts
+canceled. If its numbers differ from those of the tool, the sentence above the table says why, or the tool counts
 otherwise: failures of suites and hooks are entries of their own in Assay, and expected failures have passed or are
 skipped, as the report says. A run that ends with an exit code other than 0 is never green, except for the reports that
 are marked `*`, which do not say it. A report that says nothing about tests is refused.

@@ -68,6 +68,7 @@ impl World {
             customer_id: query["customer"].clone(),
             expires: query["expires"].parse()?,
             signature: query["signature"].clone(),
+            share_link_id: query.get("share").cloned(),
         })
     }
 

@@ -1,8 +1,8 @@
 //! The memory that lists of one test may still take.
 //!
 //! Each list has a maximum length of its own, but lists within lists multiply: steps within steps within
-//! steps. What the lists of a test keep is limited together. Parsers of elements have no access to their
-//! document, so the allowance belongs to the thread, which reads one document at a time.
+//! steps. So all lists of a test share one allowance. Parsers of elements have no access to their document,
+//! so the allowance belongs to the thread, which reads one document at a time.
 
 use std::cell::Cell;
 
