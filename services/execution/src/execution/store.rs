@@ -9,7 +9,8 @@ use assay_proto::{
     name_of,
 };
 use sqlx::{
-    AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
+    AssertSqlSafe, PgExecutor, PgPool, PgTransaction, Postgres, postgres::PgArguments,
+    query::QueryAs,
 };
 
 pub(crate) use self::{
@@ -216,18 +217,30 @@ pub(crate) async fn relabel(
     Ok(())
 }
 
-/// Finds the execution that a user has started with this idempotency key, with the request.
+/// Finds the execution that a user has started with this idempotency key, with the request. The key of
+/// an execution that was deleted with its project is free again.
 pub(crate) async fn find_by_key(
-    db: impl PgExecutor<'_>,
+    db: &PgPool,
     customer: CustomerId,
     user: UserId,
     key: &str,
 ) -> Result<Option<(ExecutionId, Vec<u8>)>, Fault> {
     let found = sqlx::query_as(
-        "select id, idempotent_request from execution
+        "select id, idempotent_request from live_execution
          where customer_id = $1 and request_user_id = $2 and idempotency_key = $3",
     );
-    Ok(found.bind(customer).bind(user).bind(key).fetch_optional(db).await?)
+    let found = found.bind(customer).bind(user).bind(key).fetch_optional(db).await?;
+    if found.is_none() {
+        let release = sqlx::query(
+            "update execution e set idempotency_key = null, idempotent_request = null
+             where customer_id = $1 and request_user_id = $2 and idempotency_key = $3
+               and not exists (
+                   select from live_execution l where l.customer_id = $1 and l.id = e.id
+               )",
+        );
+        release.bind(customer).bind(user).bind(key).execute(db).await?;
+    }
+    Ok(found)
 }
 
 /// The condition of an execution `e` whose launch has not ended. The launch ends it, so that all its

@@ -8,8 +8,8 @@ use anyhow::Result;
 use assay_proto::{
     ExecutionStatus, ReportStatus, TestResult,
     execution::{
-        ExecutionMode, GetExecutionRequest, ListExecutionsRequest, StartExecutionInput,
-        StartExecutionRequest,
+        ExecutionMode, GetExecutionRequest, ListExecutionsRequest, OpenExecutionInput,
+        OpenExecutionRequest, StartExecutionInput, StartExecutionRequest,
     },
 };
 use futures::future::try_join_all;
@@ -91,6 +91,36 @@ async fn requests_with_the_same_idempotency_key_start_one_execution() -> Result<
     );
     let refused = world.start_by(with_key("a key")).await.unwrap_err();
     assert_eq!(fields(&refused), ["Idempotency-Key"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_idempotency_keys_of_a_deleted_project_are_free() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let request = world.start_request(ExecutionMode::External);
+    let key = Some("one".to_owned());
+    let first =
+        world.start_by(StartExecutionRequest { idempotency_key: key.clone(), ..request }).await?;
+    world
+        .change(
+            "insert into deletion (customer_id, project_id)
+             select distinct customer_id, project_id from execution",
+        )
+        .await?;
+    let input = OpenExecutionInput {
+        project: "Other".to_owned(),
+        test_set: "Nightly".to_owned(),
+        ..OpenExecutionInput::default()
+    };
+    let request = OpenExecutionRequest {
+        execution: Some(input),
+        idempotency_key: key,
+        ..OpenExecutionRequest::default()
+    };
+    let mut opened =
+        world.executions().open_execution(world.user.call(request)).await?.into_inner();
+    assert_ne!(opened.message().await?.unwrap().id, first.id);
     Ok(())
 }
 

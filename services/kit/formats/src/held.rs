@@ -2,7 +2,7 @@
 
 use assay_proto::Fault;
 
-use crate::{Attempt, Content, Sink, Test, fault::excessive};
+use crate::{Attempt, Content, Sink, Test, fault::excessive, json::allowance};
 
 /// Maximum size of the tests that wait, in bytes.
 pub(crate) const LARGEST: usize = 32 << 20;
@@ -17,6 +17,7 @@ pub(crate) struct Held<K> {
 impl<K> Held<K> {
     /// Adds a test. `place` and `reason` describe the excess of too many.
     pub(crate) fn push(&mut self, key: K, test: Test, format: &str) -> Result<(), Fault> {
+        allowance::renew();
         self.size += size(&test);
         if self.size > LARGEST {
             let problem = format!(
