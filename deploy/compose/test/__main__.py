@@ -5,6 +5,7 @@ Needs Linux, Docker with BuildKit, and Compose. Run with `make test-compose`; re
 
 import os
 import re
+import socket
 import subprocess
 import time
 
@@ -226,8 +227,21 @@ def restore(containers, client, project):
     story(client)
 
 
+def free_port():
+    """Returns the first of two adjacent ports that nothing listens on."""
+    while True:
+        with socket.socket() as first, socket.socket() as second:
+            first.bind(("127.0.0.1", 0))
+            port = first.getsockname()[1]
+            try:
+                second.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+            return port
+
+
 def main():
-    first = 18080
+    first = free_port()
     ports = f"{first}-{first + 1}"
     with Containers(ports) as containers:
         build(containers)

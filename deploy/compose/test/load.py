@@ -6,6 +6,11 @@ import time
 import uuid
 
 
+# Requests per second of all threads. While a gateway is replaced, the other one gets them all, and each
+# gateway limits the requests of an address to 100 a second.
+RATE = 60
+
+
 class Load:
     """Threads that write and read through one client and record the responses."""
 
@@ -17,6 +22,7 @@ class Load:
         self.stop = threading.Event()
         self.threads = [threading.Thread(target=self.write) for _ in range(2)]
         self.threads += [threading.Thread(target=self.read, args=[path]) for path in reads]
+        self.pause = len(self.threads) / RATE
 
     def __enter__(self):
         for thread in self.threads:
@@ -50,11 +56,12 @@ class Load:
             made = self.attempt("write", "POST", f"{self.project}/testcases", case)
             if made:
                 self.acknowledged.add(made["Id"])
+            time.sleep(self.pause)
 
     def read(self, path):
         while not self.stop.is_set():
             self.attempt(path, "GET", path)
-            time.sleep(0.02)
+            time.sleep(self.pause)
 
     def seen(self, what):
         return {status for status, _ in self.statuses[what]}

@@ -1,6 +1,7 @@
 //! Authorization matrix: every operation of the document, called without permission and by other
 //! customers.
 
+mod adapters;
 pub(crate) mod operation;
 
 use std::collections::{BTreeMap, btree_map::Entry};

@@ -28,6 +28,7 @@ pub(super) fn routes() -> Router<Console> {
     Router::new()
         .route("/account", get(page))
         .route("/account/customer", post(customer::switch))
+        .route("/account/memberships/{membership}/accept", post(customer::accept))
         .route("/account/tokens", post(create))
         .route("/account/tokens/{token}/delete", post(token::delete))
 }

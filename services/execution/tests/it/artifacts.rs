@@ -137,6 +137,7 @@ async fn forged_links_are_rejected() -> Result<()> {
 #[tokio::test]
 async fn files_of_an_execution_that_has_ended_are_not_replaced() -> Result<()> {
     let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
     let id = world.start().await?.id;
     let first = upload(&world, &id, "log.txt", "text/plain", b"one", true).await?;
     world.complete(&id).await?;

@@ -2,6 +2,7 @@
 
 use axum::{
     Form,
+    extract::Path,
     response::{IntoResponse, Redirect, Response},
 };
 use http::{HeaderMap, Method};
@@ -9,6 +10,7 @@ use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::MEMBERSHIPS;
 use crate::{
     failure::Failure,
     session::{Session, Token},
@@ -18,9 +20,11 @@ use crate::{
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Membership {
+    id: String,
     customer_id: String,
     customer_name: String,
-    user_group_name: String,
+    /// None for an invitation.
+    user_group_name: Option<String>,
     current: bool,
     pending: bool,
 }
@@ -48,22 +52,41 @@ pub(super) async fn switch(
     token.store(Redirect::to("/").into_response(), &headers)
 }
 
+/// Accepts an invitation.
+pub(super) async fn accept(
+    Session { api, .. }: Session,
+    Path(id): Path<Uuid>,
+) -> Result<Redirect, Failure> {
+    api.post(&format!("{MEMBERSHIPS}/{id}/accept")).await?;
+    Ok(Redirect::to("/account"))
+}
+
 pub(super) fn row(membership: &Membership) -> Markup {
     html! {
         li.row.past {
             span.mark {}
             span.what {
                 b { bdi { (plain(&membership.customer_name)) } }
-                span.facts { span.fact { bdi { (plain(&membership.user_group_name)) } } }
+                @if let Some(group) = &membership.user_group_name {
+                    span.facts { span.fact { bdi { (plain(group)) } } }
+                }
             }
             span.marks {
                 @if membership.current { span.badge.pass { "current" } }
                 @if membership.pending { span.badge.none { "invited" } }
             }
-            form.time method="post" action="/account/customer" {
-                input type="hidden" name="customer" value=(membership.customer_id);
-                @if !membership.current && !membership.pending {
-                    button aria-label=(format!("Switch to {}", membership.customer_name)) { "Switch" }
+            @if membership.pending {
+                form.time method="post" action=(format!("/account/memberships/{}/accept", membership.id)) {
+                    button aria-label=(format!("Accept the invitation of {}", membership.customer_name)) {
+                        "Accept"
+                    }
+                }
+            } @else {
+                form.time method="post" action="/account/customer" {
+                    input type="hidden" name="customer" value=(membership.customer_id);
+                    @if !membership.current {
+                        button aria-label=(format!("Switch to {}", membership.customer_name)) { "Switch" }
+                    }
                 }
             }
         }
