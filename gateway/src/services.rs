@@ -90,20 +90,17 @@ impl Services {
     }
 }
 
-/// Maximum size of the message of a request in bytes, which services accept. Uploads have many messages.
-const REQUEST_LIMIT: usize = 4 << 20;
-
 /// Defines a short name for the client of each service, and extracts it from its channel and from the
-/// state of routes. A client may have another limit of its requests.
+/// state of routes.
 macro_rules! clients {
-    ($($name:ident = $package:ident::$module:ident::$client:ident $(, $limit:expr)?;)*) => {$(
+    ($($name:ident = $package:ident::$module:ident::$client:ident;)*) => {$(
         pub(crate) type $name = $package::$module::$client<FairChannel>;
 
         impl FromRef<FairChannel> for $name {
             fn from_ref(channel: &FairChannel) -> Self {
                 $package::$module::$client::new(channel.clone())
                     .max_decoding_message_size(MESSAGE_LIMIT)
-                    .max_encoding_message_size([REQUEST_LIMIT $(, $limit)?].into_iter().max().unwrap_or_default())
+                    .max_encoding_message_size(MESSAGE_LIMIT)
             }
         }
 
@@ -134,7 +131,7 @@ clients! {
     Imports = catalog::import_service_client::ImportServiceClient;
     TestCases = catalog::test_case_service_client::TestCaseServiceClient;
     TestPlans = catalog::test_plan_service_client::TestPlanServiceClient;
-    TestSets = catalog::test_set_service_client::TestSetServiceClient, MESSAGE_LIMIT;
+    TestSets = catalog::test_set_service_client::TestSetServiceClient;
     Subjects = catalog::subject_service_client::SubjectServiceClient;
     Environments = catalog::environment_service_client::EnvironmentServiceClient;
     Lookups = catalog::lookup_service_client::LookupServiceClient;

@@ -14,6 +14,10 @@ use crate::{
     problem::Problem,
 };
 
+/// Maximum size of the writable fields of a record in bytes. A message of 4 MiB, which services accept, has
+/// room for more.
+const LARGEST: usize = (4 << 20) - (64 << 10);
+
 /// The changed fields of a record, and the version that the change is based on.
 pub(crate) struct Update<T> {
     pub(crate) changes: T,
@@ -55,6 +59,10 @@ impl<S: Sync, T: Updatable> OptionalFromRequest<S> for Update<T> {
         let accepted = AcceptedFields { names: T::FIELDS, references: T::REFERENCES };
         let body = body::read_filtered(FieldFilter::new(accepted), Bounds::RECORD, request).await?;
         let Some(json) = body else { return Ok(None) };
+        // References to records are short, and services accept all of them.
+        if T::REFERENCES.is_empty() && json.len() > LARGEST {
+            return Err(Problem::too_large());
+        }
         let mut fields: Fields<'_> = body::parse(json.check()?)?;
         let nested = T::adapt(&mut fields)?;
         let data_version = based_on.map_or_else(|| data_version(&fields), |v| Ok(Some(v)))?;

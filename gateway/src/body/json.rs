@@ -34,6 +34,11 @@ impl JsonBody {
         Ok(Self { bytes, weight })
     }
 
+    /// Returns the size of the text, in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Returns the memory that it takes while it is parsed, in bytes.
     pub(super) fn size(&self) -> usize {
         self.bytes.len() + self.weight.bytes()

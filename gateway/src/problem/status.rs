@@ -15,9 +15,6 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// The code of a body that exceeds a limit.
 const TOO_LARGE: &str = "too_large";
 
-/// Part of the message of tonic for a request that exceeds the limit of its client.
-const ENCODED: &str = "encoded message length too large";
-
 impl From<Status> for Problem {
     fn from(status: Status) -> Self {
         let details = status.get_error_details();
@@ -59,7 +56,6 @@ fn of_failed_call(status: &Status) -> Problem {
         Code::DeadlineExceeded => Problem::timed_out(),
         _ if status.source().is_some() => unavailable(),
         Code::Unavailable | Code::ResourceExhausted => unavailable(),
-        Code::OutOfRange if status.message().contains(ENCODED) => Problem::too_large(),
         code => {
             tracing::error!(%code, message = status.message(), "call failed unexpectedly");
             Problem::internal()

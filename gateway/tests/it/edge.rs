@@ -168,6 +168,15 @@ async fn a_body_of_too_many_values_is_refused_before_it_is_parsed() {
 }
 
 #[tokio::test]
+async fn a_record_that_services_do_not_accept_is_refused_with_its_limit() {
+    let api = Api::start().await;
+    let body = format!(r#"{{"Description":"{}"}}"#, "x".repeat(5 << 20));
+    let refused = api.send(api.request("PUT", "/api/projects/p"), Body::from(body)).await;
+    let problem = refused.problem(413, "too_large");
+    assert!(problem["detail"].as_str().unwrap().contains("4 MiB"), "{problem}");
+}
+
+#[tokio::test]
 async fn a_caller_without_permission_is_refused_before_the_body_is_read() {
     let api = Api::start().await;
     for (method, path) in

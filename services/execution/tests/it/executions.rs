@@ -13,6 +13,7 @@ use assay_proto::{
     },
 };
 use futures::future::try_join_all;
+use serde_json::json;
 use tonic::Code;
 
 use crate::world::{World, fields, reason};
@@ -91,6 +92,26 @@ async fn requests_with_the_same_idempotency_key_start_one_execution() -> Result<
     );
     let refused = world.start_by(with_key("a key")).await.unwrap_err();
     assert_eq!(fields(&refused), ["Idempotency-Key"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn texts_with_nul_characters_are_refused() -> Result<()> {
+    let world = World::new().await?;
+    for (project, set) in [("Sh\0op", "Nightly"), ("Shop", "Night\0ly")] {
+        let input = OpenExecutionInput {
+            project: project.to_owned(),
+            test_set: set.to_owned(),
+            ..OpenExecutionInput::default()
+        };
+        let request =
+            OpenExecutionRequest { execution: Some(input), ..OpenExecutionRequest::default() };
+        let refused =
+            world.executions().open_execution(world.user.call(request)).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+    }
+    let body = json!({ "name": "Nightly", "attributes": [{ "key": "a", "value": "b\0" }] });
+    world.start_launch_as(body).await?;
     Ok(())
 }
 

@@ -181,6 +181,21 @@ async fn files_of_logs_become_artifacts_of_instances() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_log_cannot_name_a_link_as_its_file() -> Result<()> {
+    let world = World::new().await?;
+    let launch = world.start_launch("Nightly").await?;
+    let test = launch.item(None, "pays", json!({ "codeRef": "pays" })).await?;
+    let file = json!({ "name": "a", "artifact": "javascript:alert(1)" });
+    launch.log_with(&test, json!({ "level": "INFO", "message": "x", "file": file })).await?;
+    launch.finish_item(&test, "FAILED").await?;
+    let id = launch.finish().await?;
+    world.close_launches().await?;
+    let steps = steps(&world, &world.execution(&id).await?, "pays").await?;
+    assert!(!steps.is_empty() && steps.iter().all(|step| step.screenshots.is_empty()), "{steps:?}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn launches_of_other_customers_are_unknown() -> Result<()> {
     let world = World::new().await?;
     let launch = world.start_launch("Nightly").await?;

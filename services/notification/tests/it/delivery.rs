@@ -152,11 +152,14 @@ async fn deliveries_are_removed_with_their_webhook_and_their_notification() -> R
     let old = "update notification set created_at = now() - interval '8 days'
                where action = 'Done0'";
     sqlx::query(old).execute(&world.db).await?;
-    prune(&world.db, Duration::from_hours(24 * 7)).await?;
-
+    // The outcome of a delivery may still be recorded: it is removed the next time.
+    let only_those_of_the_other = async || {
+        prune(&world.db, Duration::from_hours(24 * 7)).await.ok()?;
+        let count = sqlx::query_scalar("select count(*) from webhook_delivery");
+        let count: i64 = count.fetch_one(&world.db).await.ok()?;
+        (count == 2).then_some(())
+    };
+    eventually("the removal of deliveries", only_those_of_the_other).await;
     assert_eq!(world.deliveries(&user, &kept, None).await?.len(), 2);
-    let remaining: i64 =
-        sqlx::query_scalar("select count(*) from webhook_delivery").fetch_one(&world.db).await?;
-    assert_eq!(remaining, 2);
     Ok(())
 }

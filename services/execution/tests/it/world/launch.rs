@@ -134,7 +134,11 @@ impl Reported<'_> {
     }
 
     pub(crate) async fn log(&self, item: &str, level: &str, message: &str) -> Result<(), Status> {
-        let body = json!({ "itemUuid": item, "level": level, "message": message });
+        self.log_with(item, json!({ "level": level, "message": message })).await
+    }
+
+    pub(crate) async fn log_with(&self, item: &str, mut body: Value) -> Result<(), Status> {
+        body["itemUuid"] = json!(item);
         self.add(LaunchEntryKind::Log, None, body).await.map(drop)
     }
 

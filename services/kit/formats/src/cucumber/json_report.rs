@@ -1,12 +1,12 @@
 //! Cucumber JSON: features with elements, which are scenarios and backgrounds. Behave writes times,
 //! tags and places in ways of its own.
 
-use std::io::BufRead;
+use std::{fmt, io::BufRead};
 
 use assay_proto::{Fault, TestResult};
 use serde::{
-    Deserialize,
-    de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess},
+    Deserialize, Deserializer,
+    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
 use super::status::{complete, explanation, result};
@@ -191,21 +191,47 @@ struct Embedding {
     data: Text<{ INLINE / 3 * 4 + 8 }>,
 }
 
-/// A tag, which Behave writes as a text.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Tag {
-    Object { name: Text<MESSAGE> },
-    Text(Text<MESSAGE>),
+/// A tag: an object with a name, or a text, as Behave writes it. An enum without a tag would keep all of
+/// the object until its kind is known.
+struct Tag(String);
+
+impl<'de> Deserialize<'de> for Tag {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        value.deserialize_any(TagVisitor)
+    }
+}
+
+struct TagVisitor;
+
+impl<'de> Visitor<'de> for TagVisitor {
+    type Value = Tag;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a tag")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Tag, E> {
+        Ok(Tag(beginning(text, MESSAGE)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tag, A::Error> {
+        let mut tag = Tag(String::new());
+        while let Some(Text(member)) = map.next_key::<Text<256>>()? {
+            if member == "name" {
+                tag.0 = map.next_value::<Text<MESSAGE>>()?.0;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(tag)
+    }
 }
 
 impl Element {
     fn into_test(self) -> Test {
         let name = if self.name.0.trim().is_empty() { self.id.0 } else { self.name.0 };
-        let labels = self.tags.0.into_iter().map(|tag| {
-            let (Tag::Object { name: Text(text) } | Tag::Text(Text(text))) = tag;
-            Property::new("tag", text.trim_start_matches('@'))
-        });
+        let tag = |Tag(name)| Property::new("tag", name.trim_start_matches('@'));
+        let labels = self.tags.0.into_iter().map(tag);
         let labels = labels.collect();
         let per_second = if self.location.0.is_empty() { 1e9 } else { 1.0 };
         let mut attempt = Attempt { start: time(&self.start_timestamp.0), ..Attempt::default() };
