@@ -11,7 +11,7 @@ use http::{Method, request::Parts};
 use utoipa::openapi::OpenApi;
 
 use crate::{
-    openapi::{method_of, operations},
+    operation::{method_of, operations},
     problem::Problem,
 };
 

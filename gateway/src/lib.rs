@@ -24,6 +24,7 @@ mod limit;
 mod list;
 mod nested;
 mod openapi;
+mod operation;
 mod path;
 mod problem;
 mod query;

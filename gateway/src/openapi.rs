@@ -20,7 +20,6 @@ use utoipa::{
 };
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
-pub(crate) use self::rules::{method_of, operations};
 use crate::{
     problem::{self, Problem},
     routes,

@@ -3,17 +3,14 @@
 
 use assay_proto::Needs;
 use utoipa::openapi::{
-    KnownFormat, ObjectBuilder, OpenApi, PathItem, RefOr, Required, SchemaFormat,
+    KnownFormat, ObjectBuilder, OpenApi, RefOr, Required, SchemaFormat,
     path::{Operation, ParameterBuilder, ParameterIn},
     schema::Type,
     security::SecurityRequirement,
 };
 
 use super::{problems, versions};
-
-/// Extension by which a route names the contract method that it calls, as
-/// `/package.Service/Method`.
-const METHOD: &str = "x-grpc-method";
+use crate::operation::{METHOD, operations};
 
 /// Parameter of a path with the secret of a share link.
 const SECRET: &str = "token";
@@ -40,24 +37,6 @@ fn remove_unused_inputs(document: &mut OpenApi) {
     let is_used = |name: &str| written.contains(&format!("\"#/components/schemas/{name}\""));
     let components = document.components.get_or_insert_default();
     components.schemas.retain(|name, _| !name.ends_with("Input") || is_used(name));
-}
-
-/// Lists the operations of a path with their HTTP methods.
-pub(crate) fn operations(
-    item: &mut PathItem,
-) -> impl Iterator<Item = (&'static str, &mut Operation)> {
-    let all = [
-        ("GET", &mut item.get),
-        ("POST", &mut item.post),
-        ("PUT", &mut item.put),
-        ("DELETE", &mut item.delete),
-    ];
-    all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
-}
-
-/// Returns the path of the contract method that an operation calls, as its route names it.
-pub(crate) fn method_of(operation: &Operation) -> Option<&str> {
-    operation.extensions.as_ref()?.get(METHOD)?.as_str()
 }
 
 /// Declares the ids in a path as UUIDs, named like its segments, and the secret of a share link;

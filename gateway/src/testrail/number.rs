@@ -124,3 +124,16 @@ fn noun(kind: NumberedKind) -> &'static str {
         NumberedKind::Unspecified => "record",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_a_test_is_never_negative() {
+        assert_eq!(of_test(test(3, 7)), (3, 7));
+        for (run, case) in [(1, i64::MAX), (i64::MAX, 1), (i64::MAX, i64::MAX)] {
+            assert!(test(run, case) > 0, "{run}, {case}");
+        }
+    }
+}

@@ -9,7 +9,7 @@ use utoipa::openapi::{
 };
 
 use super::{Examples, referred, to_json};
-use crate::openapi::rules::operations;
+use crate::operation::operations;
 
 /// Attaches an example to everything that has none.
 pub(in crate::openapi) fn attach_all(document: &mut OpenApi) {
