@@ -48,7 +48,7 @@ pub(super) fn read(
         read_csv(body, &mut rows)?;
     } else {
         let lines = format == ImportFormat::Ndjson;
-        elements::read(body, lines, |row| rows.add_json(row))?;
+        elements::read(body, lines, |row, weight| rows.add_json(row, weight))?;
     }
     rows.check.done().map(|()| rows.parsed)
 }
@@ -88,9 +88,9 @@ impl<'m> Rows<'m> {
     }
 
     #[expect(clippy::zero_sized_map_values, reason = "only the names of the fields are read")]
-    fn add_json(&mut self, json: &RawValue) -> Result<(), Fault> {
+    fn add_json(&mut self, json: &RawValue, weight: usize) -> Result<(), Fault> {
         let index = self.next()?;
-        self.acquire(elements::weight(json))?;
+        self.acquire(weight)?;
         let row = elements::parse::<HashMap<String, IgnoredAny>>(json, index)
             .and_then(|fields| Ok((elements::parse::<TestCaseRowInput>(json, index)?, fields)));
         let row = row.map(|(row, fields)| {

@@ -24,8 +24,8 @@ pub(super) fn read(body: Body, memory: &mut Memory) -> Result<(Vec<Entry>, Vec<U
     let (mut entries, mut ids) = (Vec::new(), Vec::new());
     for part in logs {
         let text = lenient(part).map_err(Fault::internal)?;
-        let read = elements::read(text, false, |log| {
-            memory.lend(elements::weight(log))?;
+        let read = elements::read(text, false, |log, weight| {
+            memory.lend(weight)?;
             let mut log: Value = elements::parse(log, ids.len())?;
             let file = log["file"]["name"].as_str().and_then(|name| {
                 // A name may be that of several files, one for each log that has it.

@@ -37,7 +37,7 @@ pub(crate) fn read(
         memory,
     };
     let lines = source == (Source::Execution { lines: true });
-    elements::read(body, lines, |result| results.add(result))?;
+    elements::read(body, lines, |result, weight| results.add(result, weight))?;
     results.check.done()?;
     Ok(results.read)
 }
@@ -53,14 +53,14 @@ struct Results<'m> {
 }
 
 impl Results<'_> {
-    fn add(&mut self, json: &RawValue) -> Result<(), Fault> {
+    fn add(&mut self, json: &RawValue, weight: usize) -> Result<(), Fault> {
         let Self { read, check, steps, of_cases, memory } = self;
         let index = read.len();
         if index == MOST_RESULTS {
             let problem = format!("must have at most {MOST_RESULTS} results");
             return Err(Fault::invalid("", problem));
         }
-        memory.lend(elements::weight(json))?;
+        memory.lend(weight)?;
         let result = match elements::parse(json, index) {
             Ok(input) => {
                 let rules = |check: &mut Check| rules::check_result(input, *of_cases, steps, check);

@@ -50,7 +50,7 @@ impl Weight {
     }
 
     /// Adds a byte that is not part of a text.
-    pub fn add_structure(&mut self, byte: u8) {
+    fn add_structure(&mut self, byte: u8) {
         match byte {
             b'{' | b'[' => {
                 self.bytes += if byte == b'{' { OBJECT } else { VALUE };
@@ -76,11 +76,6 @@ impl Weight {
     /// Returns whether the values are too many for one document.
     pub fn is_excessive(&self) -> bool {
         self.bytes > HEAVIEST
-    }
-
-    /// Forgets the values so far, which have been parsed and dropped.
-    pub fn clear(&mut self) {
-        self.bytes = 0;
     }
 }
 

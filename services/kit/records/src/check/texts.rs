@@ -3,10 +3,7 @@
 
 use serde::{
     Serialize, Serializer,
-    ser::{
-        Impossible, SerializeMap, SerializeSeq, SerializeStruct, SerializeTuple,
-        SerializeTupleStruct,
-    },
+    ser::{Impossible, SerializeMap, SerializeSeq, SerializeStruct},
 };
 use serde_json::Error;
 
@@ -70,8 +67,8 @@ impl<'t, 'c> Serializer for &'t mut Texts<'c> {
     type Ok = ();
     type Error = Error;
     type SerializeSeq = Parts<'t, 'c>;
-    type SerializeTuple = Parts<'t, 'c>;
-    type SerializeTupleStruct = Parts<'t, 'c>;
+    type SerializeTuple = Impossible<(), Error>;
+    type SerializeTupleStruct = Impossible<(), Error>;
     type SerializeTupleVariant = Impossible<(), Error>;
     type SerializeMap = Parts<'t, 'c>;
     type SerializeStruct = Parts<'t, 'c>;
@@ -126,12 +123,16 @@ impl<'t, 'c> Serializer for &'t mut Texts<'c> {
         Ok(self.parts())
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Parts<'t, 'c>, Error> {
-        Ok(self.parts())
+    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, Error> {
+        Err(not_in_contracts())
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Parts<'t, 'c>, Error> {
-        Ok(self.parts())
+    fn serialize_tuple_struct(
+        self,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self::SerializeTupleStruct, Error> {
+        Err(not_in_contracts())
     }
 
     fn serialize_tuple_variant(
@@ -141,7 +142,7 @@ impl<'t, 'c> Serializer for &'t mut Texts<'c> {
         _: &'static str,
         _: usize,
     ) -> Result<Self::SerializeTupleVariant, Error> {
-        Err(no_variants())
+        Err(not_in_contracts())
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<Parts<'t, 'c>, Error> {
@@ -159,13 +160,13 @@ impl<'t, 'c> Serializer for &'t mut Texts<'c> {
         _: &'static str,
         _: usize,
     ) -> Result<Self::SerializeStructVariant, Error> {
-        Err(no_variants())
+        Err(not_in_contracts())
     }
 }
 
-/// The contracts have no enums with fields.
-fn no_variants() -> Error {
-    serde::ser::Error::custom("must not be an enum with fields")
+/// The contracts have no tuples, and no enums with fields.
+fn not_in_contracts() -> Error {
+    serde::ser::Error::custom("must not be a tuple or an enum with fields")
 }
 
 impl SerializeSeq for Parts<'_, '_> {
@@ -173,32 +174,6 @@ impl SerializeSeq for Parts<'_, '_> {
     type Error = Error;
 
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        self.element(value)
-    }
-
-    fn end(self) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
-impl SerializeTuple for Parts<'_, '_> {
-    type Ok = ();
-    type Error = Error;
-
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        self.element(value)
-    }
-
-    fn end(self) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
-impl SerializeTupleStruct for Parts<'_, '_> {
-    type Ok = ();
-    type Error = Error;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         self.element(value)
     }
 
