@@ -9,7 +9,12 @@ use std::collections::HashMap;
 use assay_proto::{CustomerId, ExecutionId, Fault};
 use sqlx::PgTransaction;
 
-use super::{attempts, body::AttemptOf, number::Kind, store};
+use super::{
+    attempts,
+    body::AttemptOf,
+    number::Kind,
+    store::{self, Record},
+};
 
 /// Maximum time from a request until it is repeated, in seconds. Clients wait up to half a minute for an
 /// answer.
@@ -64,13 +69,15 @@ async fn is_latest(
     cases: &[&str],
 ) -> Result<bool, Fault> {
     let last = attempts::last_attempts(tx, customer, execution, cases).await?;
-    let keys = keys(identity, cases.len());
-    let stored = store::of_scope(tx, customer, Kind::Result, execution.0, &keys).await?;
+    let record = |key| Record { scope: execution.0, key, ..Record::default() };
+    let records: Vec<Record> = keys(identity, cases.len()).into_iter().map(record).collect();
+    let sought: Vec<&Record> = records.iter().collect();
+    let mut stored = store::of_keys(tx, customer, Kind::Result, &sought).await?;
     // The last result of each test case in the request is its last attempt.
     let mut of_cases = HashMap::<&str, AttemptOf>::new();
-    for (case, key) in cases.iter().zip(&keys) {
-        let Some(details) = stored.get(key) else { return Ok(false) };
-        of_cases.insert(case, serde_json::from_str(details).map_err(Fault::internal)?);
+    for (case, Record { scope, key, .. }) in cases.iter().zip(records) {
+        let Some(result) = stored.remove(&(scope, key)) else { return Ok(false) };
+        of_cases.insert(case, serde_json::from_str(&result.details).map_err(Fault::internal)?);
     }
     Ok(of_cases.iter().all(|(case, of)| last.get(*case) == Some(of)))
 }

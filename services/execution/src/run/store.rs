@@ -48,7 +48,8 @@ pub(super) async fn assign(
     records.iter().map(|record| numbered(record).ok_or_else(missing)).collect()
 }
 
-async fn of_keys(
+/// Returns the records with these keys that have numbers, by scope and key.
+pub(super) async fn of_keys(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     kind: Kind,
@@ -71,27 +72,6 @@ async fn of_keys(
     .fetch_all(&mut **tx)
     .await?;
     Ok(found.into_iter().map(|one| ((one.scope_id, one.key.clone()), one)).collect())
-}
-
-/// Returns the details of the records of a scope that have these keys, by key.
-pub(super) async fn of_scope(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    kind: Kind,
-    scope: Uuid,
-    keys: &[String],
-) -> Result<HashMap<String, String>, Fault> {
-    let found: Vec<(String, String)> = sqlx::query_as(
-        "select key, details from number
-         where customer_id = $1 and scope_id = $2 and kind = $3 and key = any($4)",
-    )
-    .bind(customer)
-    .bind(scope)
-    .bind(kind.name())
-    .bind(keys)
-    .fetch_all(&mut **tx)
-    .await?;
-    Ok(found.into_iter().collect())
 }
 
 /// Inserts the records that have no number, in their order. The row of the counter is locked before
