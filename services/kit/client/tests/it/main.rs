@@ -13,7 +13,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use futures::{StreamExt, stream};
+use futures::stream;
 use reqwest::Method;
 use tokio::net::TcpListener;
 
@@ -102,10 +102,11 @@ async fn a_token_with_line_breaks_is_refused() {
 #[tokio::test]
 async fn a_body_has_a_limit_and_a_deadline() {
     let drip = || {
-        let drops = stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(b" ")));
-        let drops = drops.then(async |drop| {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            drop
+        // One byte at each tick, so that the body never rests for long and never ends.
+        let ticks = tokio::time::interval(Duration::from_millis(100));
+        let drops = stream::unfold(ticks, async |mut ticks| {
+            ticks.tick().await;
+            Some((Ok::<_, std::io::Error>(Bytes::from_static(b" ")), ticks))
         });
         Body::from_stream(drops).into_response()
     };
