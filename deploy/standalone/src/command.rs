@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use assay::backends::{BackendConfig, SERVICES};
 use assay_events::command::{NatsCommand, Replay};
 use assay_transfer::{Export, Import};
+use assay_work::{Work, WorkCommand};
 
 /// A command instead of running Assay.
 #[derive(Clone, clap::Subcommand)]
@@ -21,6 +22,8 @@ pub(crate) enum Command {
     Export(Export),
     Import(Import),
     #[command(flatten)]
+    Work(WorkCommand),
+    #[command(flatten)]
     Nats(NatsCommand),
 }
 
@@ -35,6 +38,10 @@ impl Command {
             Self::Replay(replay) => replay_all(backends, replay).await,
             Self::Export(export) => export.run().await,
             Self::Import(import) => import.run().await,
+            Self::Work(command) => {
+                println!("{}", on_work(backends, command).await?);
+                Ok(())
+            }
             Self::Nats(command) => {
                 println!("{}", command.run(&backends.running_nats()?).await?);
                 Ok(())
@@ -83,4 +90,17 @@ async fn replay_all(backends: &BackendConfig, replay: Replay) -> Result<()> {
         println!("{service}: {}", replay.run(&database).await.context(*service)?);
     }
     Ok(())
+}
+
+async fn on_work(backends: &BackendConfig, command: WorkCommand) -> Result<String> {
+    const WORK: [&[Work]; 4] = [
+        assay_identity::WORK,
+        assay_catalog::WORK,
+        assay_execution::WORK,
+        assay_notification::WORK,
+    ];
+    let databases = backends.running_databases()?;
+    let services = SERVICES.iter().zip(WORK).zip(&databases);
+    let services: Vec<_> = services.map(|((name, works), url)| (*name, works, url)).collect();
+    command.run(&services).await
 }

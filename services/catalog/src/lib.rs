@@ -26,7 +26,7 @@ use std::net::SocketAddr;
 
 use anyhow::Context;
 use assay_auth::{Seal, SealConfig, Verifier, guard};
-use assay_events::{Consumer, Nats, NatsConfig, RecordKind, Relay, Stream};
+use assay_events::{Consumer, EVENT, Nats, NatsConfig, RecordKind, Relay, Stream};
 use assay_proto::{
     DESCRIPTORS,
     catalog::{
@@ -42,6 +42,7 @@ use assay_proto::{
     },
 };
 use assay_runtime::{Database, DatabaseConfig, Runtime, Shares, grpc};
+use assay_work::{Work, watch};
 use sqlx::{PgPool, migrate::Migrator};
 use tokio::net::TcpListener;
 use tonic::service::Routes;
@@ -77,6 +78,9 @@ pub struct Config {
     pub identity_url: String,
 }
 
+/// The kinds of work that the service does in the background.
+pub const WORK: &[Work] = &[EVENT, purge::PURGE];
+
 /// The schema of the service's database.
 pub fn migrations() -> Migrator {
     assay_events::migrations(&sqlx::migrate!())
@@ -99,6 +103,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
         reactions::Customers,
     );
     purge::spawn(runtime, &database);
+    watch(runtime, &database, WORK);
 
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     let openings = Openings::start(runtime, database.pool().clone(), opening::WRITE_INTERVAL);

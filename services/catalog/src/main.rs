@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use assay_auth::SealConfig;
 use assay_events::command::Replay;
 use assay_runtime::{CommandLine, DatabaseConfig, Migrate, run_with_commands};
+use assay_work::WorkCommand;
 use clap::Subcommand;
 
 #[global_allocator]
@@ -15,6 +16,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 enum Command {
     Migrate(Migrate),
     Replay(Replay),
+    #[command(flatten)]
+    Work(WorkCommand),
     /// Re-encrypt all stored secrets with the first encryption key, so that the others can be removed
     Reseal,
 }
@@ -35,6 +38,9 @@ async fn run(command: Command, command_line: &CommandLine) -> anyhow::Result<()>
             println!("{}", migrate.run(&database, &assay_catalog::migrations()).await?);
         }
         Command::Replay(replay) => println!("{}", replay.run(url).await?),
+        Command::Work(command) => {
+            println!("{}", command.run(&[("catalog", assay_catalog::WORK, url)]).await?);
+        }
         Command::Reseal => {
             let count = assay_catalog::reseal(url, &command_line.read::<SealConfig>()).await?;
             println!("Re-encrypted {count} records");

@@ -3,7 +3,8 @@
 //! Lookups refuse a deleted project and its records at once. The records are removed in batches, each in
 //! a short transaction with the events of their deletion. The size of a batch adapts to the time that
 //! batches take. They wait while many events are unpublished, so that other work on the database and by
-//! the consumers of events is not delayed. Removal continues after a restart.
+//! the consumers of events is not delayed. Removal continues after a restart. A project whose records
+//! cannot be removed does not delay others.
 
 mod store;
 
@@ -13,11 +14,30 @@ use assay_events::{is_behind, publish_all};
 use assay_proto::Fault;
 use assay_records::Action;
 use assay_runtime::{AdvisoryLock, Database, Runtime, Throttle, begin};
+use assay_work::{Attempt, Patience, Queue, Work};
 use sqlx::PgPool;
 use tokio::time::sleep;
 use uuid::Uuid;
 
 use self::store::{PARTS, Project, Table};
+
+/// Removing the records of a deleted project. If it is dropped, the rest of them stays, and is not shown.
+pub(crate) const PURGE: Work = Work {
+    kind: "purge",
+    queue: Queue::Unfinished {
+        patience: Patience {
+            first: Duration::from_secs(1),
+            longest: Duration::from_hours(1),
+            failures: 20,
+        },
+        pending: "exists (
+            select from project p
+            where p.customer_id = w.customer_id and p.id = w.id and p.purged_at is null
+        )",
+        drop: "update project set purged_at = now()
+               where (customer_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))",
+    },
+};
 
 /// Time between two searches for deleted projects.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -58,17 +78,34 @@ pub async fn purge(db: &PgPool) -> Result<(), Fault> {
         return Ok(());
     }
     let Some(mut lock) = AdvisoryLock::try_acquire(db, "assay purge").await? else { return Ok(()) };
-    let mut throttle = Throttle::within(20..=1000);
     while let Some(project) = store::next_project(db).await? {
-        for table in Table::ALL {
-            for part in PARTS {
-                remove(db, project, table, part, &mut throttle, &mut lock).await?;
-            }
+        let Some(attempt) = PURGE.begin(db, project.customer_id, project.id.0).await? else {
+            continue;
+        };
+        match purge_project(db, project, &attempt, &mut lock).await {
+            Ok(()) => attempt.done(db).await?,
+            Err(fault) => attempt.failed(db, &fault).await?,
         }
-        store::finish(db, project).await?;
-        tracing::info!(project.id = %project.id, "removed the records of a deleted project");
     }
     lock.release().await
+}
+
+/// Removes the records of a deleted project.
+async fn purge_project(
+    db: &PgPool,
+    project: Project,
+    attempt: &Attempt,
+    lock: &mut AdvisoryLock,
+) -> Result<(), Fault> {
+    let mut throttle = Throttle::within(20..=1000);
+    for table in Table::ALL {
+        for part in PARTS {
+            remove(db, project, (table, part), attempt, &mut throttle, lock).await?;
+        }
+    }
+    store::finish(db, project).await?;
+    tracing::info!(project.id = %project.id, "removed the records of a deleted project");
+    Ok(())
 }
 
 /// Waits while many events are unpublished, so that other events are not delayed.
@@ -83,8 +120,8 @@ async fn wait_for_relay(db: &PgPool) -> Result<(), Fault> {
 async fn remove(
     db: &PgPool,
     project: Project,
-    table: Table,
-    part: &'static str,
+    (table, part): (Table, &'static str),
+    attempt: &Attempt,
     throttle: &mut Throttle,
     lock: &mut AdvisoryLock,
 ) -> Result<(), Fault> {
@@ -109,6 +146,7 @@ async fn remove(
             let events = removed.iter().map(|record| record.event(Action::Deleted, customer));
             publish_all(&mut tx, events).await?;
         }
+        attempt.progressed(&mut *tx).await?;
         tx.commit().await?;
         throttle.pause(started.elapsed()).await;
     }

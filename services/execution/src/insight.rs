@@ -17,7 +17,10 @@ use tonic::{Request, Response, Status};
 
 use self::ranking::Ranking;
 pub use self::rollup::roll_up;
-pub(crate) use self::{days::remove_old, rollup::spawn};
+pub(crate) use self::{
+    days::remove_old,
+    rollup::{INSIGHT, spawn},
+};
 use crate::{catalog::Catalog, parent};
 
 /// Default number of days.

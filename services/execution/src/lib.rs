@@ -37,7 +37,7 @@ mod verify;
 use std::net::SocketAddr;
 
 use assay_auth::{Verifier, guard};
-use assay_events::{Consumer, EventType, Nats, NatsConfig, RecordKind, Relay, Stream};
+use assay_events::{Consumer, EVENT, EventType, Nats, NatsConfig, RecordKind, Relay, Stream};
 use assay_proto::execution::{
     artifact_service_server::ArtifactServiceServer,
     automation_service_server::AutomationServiceServer, debug_service_server::DebugServiceServer,
@@ -55,6 +55,7 @@ use assay_runtime::{
     Database, DatabaseConfig, Runtime, Shares,
     grpc::{self, Channel},
 };
+use assay_work::{Work, watch};
 use sqlx::{PgPool, migrate::Migrator};
 use tokio::net::TcpListener;
 use tonic::service::Routes;
@@ -112,6 +113,9 @@ pub struct Config {
     pub console: bool,
 }
 
+/// The kinds of work that the service does in the background.
+pub const WORK: &[Work] = &[EVENT, launch::store::LAUNCH, insight::INSIGHT, deletion::PURGE];
+
 /// Returns the migrations of the database.
 pub fn migrations() -> Migrator {
     assay_events::migrations(&sqlx::migrate!())
@@ -138,6 +142,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let pages = Pages::new(&config.artifacts.public, config.console);
     retention::spawn(runtime, &database, &artifacts);
     insight::spawn(runtime, &database);
+    watch(runtime, &database, WORK);
     known_failure::expiry::spawn(runtime, &database);
     deletion::spawn(runtime, &database, &artifacts);
     let queue = Queue::connect(runtime, nats.client().clone());

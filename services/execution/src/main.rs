@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use assay_events::command::Replay;
 use assay_runtime::{CommandLine, DatabaseConfig, Migrate, connect_options, run_with_commands};
+use assay_work::WorkCommand;
 use clap::Subcommand;
 use sqlx::PgPool;
 
@@ -15,6 +16,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 enum Command {
     Migrate(Migrate),
     Replay(Replay),
+    #[command(flatten)]
+    Work(WorkCommand),
     /// Check stored execution data against the recorded results; exit with status 1 on a difference
     Verify,
     /// Repair the differences that `verify` finds
@@ -38,6 +41,9 @@ async fn run(command: Command, command_line: &CommandLine) -> anyhow::Result<()>
             println!("{}", migrate.run(&database, &assay_execution::migrations()).await?);
         }
         Command::Replay(replay) => println!("{}", replay.run(url).await?),
+        Command::Work(command) => {
+            println!("{}", command.run(&[("execution", assay_execution::WORK, url)]).await?);
+        }
         Command::Verify => {
             let report = |difference: &dyn std::fmt::Display| println!("{difference}");
             let differences = assay_execution::verify(&connect().await?, report).await?;

@@ -26,7 +26,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use assay_auth::{Seal, Verifier, guard};
-use assay_events::{Consumer, EventType, Nats, RecordKind, Relay, Stream};
+use assay_events::{Consumer, EVENT, EventType, Nats, RecordKind, Relay, Stream};
 use assay_proto::{
     DESCRIPTORS,
     identity::{
@@ -37,6 +37,7 @@ use assay_proto::{
     },
 };
 use assay_runtime::{Database, Runtime, grpc};
+use assay_work::{Work, watch};
 use sqlx::migrate::Migrator;
 use tokio::{
     net::TcpListener,
@@ -66,6 +67,9 @@ pub use self::{
 };
 
 const DAY: Duration = Duration::from_hours(24);
+
+/// The kinds of work that the service does in the background.
+pub const WORK: &[Work] = &[EVENT, mail::MAIL, customer::purge::PURGE];
 
 /// A started service.
 #[derive(Debug)]
@@ -115,6 +119,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started>
     let revocations = Revocations::new(db, &nats, &verifier);
     revocations.spawn(runtime, &database);
     Sender { db: db.clone(), transport, links: links.clone() }.spawn(runtime, &database);
+    watch(runtime, &database, WORK);
     upkeep::spawn(runtime, &database, DAY * config.audit.audit_retention_days);
     let deletions = Arc::new(Notify::new());
     customer::purge::spawn(runtime, &database, deletions.clone());

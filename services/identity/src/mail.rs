@@ -13,7 +13,7 @@ use sqlx::PgTransaction;
 use tokio::sync::Notify;
 
 use self::store::Kind;
-pub(crate) use self::store::{Mail, prune};
+pub(crate) use self::store::{MAIL, Mail, prune};
 
 /// Validity of links in mails.
 const RESET_VALIDITY: Duration = Duration::from_hours(1);

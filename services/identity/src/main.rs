@@ -6,6 +6,7 @@ use assay_auth::SealConfig;
 use assay_events::command::Replay;
 use assay_identity::{FirstLogin, FirstSecret};
 use assay_runtime::{CommandLine, DatabaseConfig, Migrate, Runtime, run_with_commands};
+use assay_work::WorkCommand;
 use clap::Subcommand;
 use secrecy::ExposeSecret;
 
@@ -17,6 +18,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 enum Command {
     Migrate(Migrate),
     Replay(Replay),
+    #[command(flatten)]
+    Work(WorkCommand),
     /// Rotate the signing keys: sign tokens with a new key after two minutes
     RotateKeys,
     /// Re-encrypt all stored secrets with the first encryption key, so that the others can be removed
@@ -54,6 +57,9 @@ async fn run(command: Command, command_line: &CommandLine) -> anyhow::Result<()>
             println!("{}", migrate.run(&database, &assay_identity::migrations()).await?);
         }
         Command::Replay(replay) => println!("{}", replay.run(url).await?),
+        Command::Work(command) => {
+            println!("{}", command.run(&[("identity", assay_identity::WORK, url)]).await?);
+        }
         Command::RotateKeys => {
             let kid = assay_identity::rotate_keys(url, &command_line.read::<SealConfig>()).await?;
             println!("Tokens will be signed with the key {kid} in two minutes");

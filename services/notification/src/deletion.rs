@@ -1,15 +1,33 @@
 //! Deletion of customers. Their notifications and webhooks are hidden at once, and removed in the
 //! background.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use assay_events::Subscribers;
 use assay_proto::{CustomerId, Fault};
 use assay_runtime::Throttle;
+use assay_work::{Patience, Queue, Work};
 use async_nats::Client;
-use sqlx::{PgPool, PgTransaction};
+use sqlx::{AssertSqlSafe, PgPool, PgTransaction};
 
 use crate::{customer, streams::NOTIFICATIONS};
+
+/// Removing the rows of a deleted customer. If it is dropped, the rest of them stays, and is not shown.
+pub(crate) const PURGE: Work = Work {
+    kind: "purge",
+    queue: Queue::Unfinished {
+        patience: Patience {
+            first: Duration::from_secs(30),
+            longest: Duration::from_hours(1),
+            failures: 20,
+        },
+        pending: "exists (
+            select from deleted_customer d where d.customer_id = w.id and d.purged_at is null
+        )",
+        drop: "update deleted_customer set purged_at = now()
+               where customer_id = any($2) and $1::uuid[] is not null",
+    },
+};
 
 /// Marks a customer and its webhooks as deleted, and erases their secrets.
 pub(crate) async fn delete(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<(), Fault> {
@@ -28,29 +46,48 @@ pub(crate) async fn delete(tx: &mut PgTransaction<'_>, customer: CustomerId) -> 
 /// Removes the rows of deleted customers in short statements, and returns the number of
 /// notifications.
 pub(crate) async fn purge(db: &PgPool, throttle: &mut Throttle) -> Result<u64, Fault> {
-    let pending = "select customer_id from deleted_customer where purged_at is null";
-    let pending: Vec<CustomerId> = sqlx::query_scalar(pending).fetch_all(db).await?;
+    let is_due = PURGE.is_due("deleted_customer.customer_id", "deleted_customer.customer_id");
+    let pending =
+        format!("select customer_id from deleted_customer where purged_at is null and {is_due}");
+    let pending: Vec<CustomerId> = sqlx::query_scalar(AssertSqlSafe(pending)).fetch_all(db).await?;
     let mut count = 0;
     for customer in pending {
-        count += remove_all(throttle, |limit| async move {
-            let removed = sqlx::query(
-                "delete from notification where id = any(array(
-                         select id from notification where customer_id = $1 limit $2
-                         for update skip locked
-                     ))",
-            );
-            Ok(removed.bind(customer).bind(limit).execute(db).await?.rows_affected())
-        })
-        .await?;
-        for statement in [
-            "delete from webhook where customer_id = $1
-             and not exists (select from webhook_delivery where webhook_id = id)",
-            "update deleted_customer set purged_at = now() where customer_id = $1
-             and not exists (select from notification n where n.customer_id = $1)
-             and not exists (select from webhook w where w.customer_id = $1)",
-        ] {
-            sqlx::query(statement).bind(customer).execute(db).await?;
+        let Some(attempt) = PURGE.begin(db, customer, customer.0).await? else { continue };
+        match purge_customer(db, throttle, customer).await {
+            Ok(removed) => {
+                count += removed;
+                attempt.done(db).await?;
+            }
+            Err(fault) => attempt.failed(db, &fault).await?,
         }
+    }
+    Ok(count)
+}
+
+/// Removes the rows of a deleted customer, and returns the number of notifications.
+async fn purge_customer(
+    db: &PgPool,
+    throttle: &mut Throttle,
+    customer: CustomerId,
+) -> Result<u64, Fault> {
+    let count = remove_all(throttle, |limit| async move {
+        let removed = sqlx::query(
+            "delete from notification where id = any(array(
+                 select id from notification where customer_id = $1 limit $2
+                 for update skip locked
+             ))",
+        );
+        Ok(removed.bind(customer).bind(limit).execute(db).await?.rows_affected())
+    })
+    .await?;
+    for statement in [
+        "delete from webhook where customer_id = $1
+         and not exists (select from webhook_delivery where webhook_id = id)",
+        "update deleted_customer set purged_at = now() where customer_id = $1
+         and not exists (select from notification n where n.customer_id = $1)
+         and not exists (select from webhook w where w.customer_id = $1)",
+    ] {
+        sqlx::query(statement).bind(customer).execute(db).await?;
     }
     Ok(count)
 }

@@ -11,3 +11,24 @@ mod outcome;
 mod rounds;
 pub(crate) mod sender;
 pub(crate) mod store;
+
+use assay_work::{Queue, Work};
+
+/// Deliveries that have failed for the last time. Their customer sees them too, and can have them sent
+/// again.
+pub(crate) const DELIVERY: Work = Work {
+    kind: "delivery",
+    queue: Queue::Own {
+        given_up: "select d.webhook_id || '.' || d.notification_id as id, w.customer_id,
+                       null as about, d.attempts, d.error as reason,
+                       coalesce(d.last_attempt_at, w.created_at) as given_up_at
+                   from webhook_delivery d join webhook w on w.id = d.webhook_id
+                   where d.next_attempt_at is null and d.delivered_at is null",
+        retry: "update webhook_delivery d set attempts = 0, next_attempt_at = now()
+                where next_attempt_at is null and delivered_at is null
+                  and ($1::text[] is null or webhook_id || '.' || notification_id = any($1))",
+        drop: "delete from webhook_delivery
+               where next_attempt_at is null and delivered_at is null
+                 and ($1::text[] is null or webhook_id || '.' || notification_id = any($1))",
+    },
+};

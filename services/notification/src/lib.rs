@@ -16,7 +16,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use anyhow::Context;
 use assay_auth::{Seal, SealConfig, Verifier, guard};
-use assay_events::{Consumer, Nats, NatsConfig, Relay};
+use assay_events::{Consumer, EVENT, Nats, NatsConfig, Relay};
 use assay_proto::{
     DESCRIPTORS,
     notification::{
@@ -25,6 +25,7 @@ use assay_proto::{
     },
 };
 use assay_runtime::{Database, DatabaseConfig, Networks, Runtime, grpc};
+use assay_work::{Work, watch};
 use sqlx::migrate::Migrator;
 use tokio::net::TcpListener;
 use tonic::service::Routes;
@@ -83,6 +84,9 @@ pub struct WebhookConfig {
     pub webhook_networks: Networks,
 }
 
+/// The kinds of work that the service does in the background.
+pub const WORK: &[Work] = &[EVENT, delivery::DELIVERY, deletion::PURGE];
+
 /// Returns the schema of the service's database.
 pub fn migrations() -> Migrator {
     assay_events::migrations(&sqlx::migrate!())
@@ -97,6 +101,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     exchange_events(runtime, &database, &nats);
+    watch(runtime, &database, WORK);
     let age = Duration::from_hours(24) * config.retention.notification_retention_days;
     retention::spawn(runtime, &database, &nats, age);
     let signal = NotificationSignal::subscribe(runtime, nats.client().clone());

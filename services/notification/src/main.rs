@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use assay_auth::SealConfig;
 use assay_events::command::{NatsCommand, Replay};
 use assay_runtime::{CommandLine, DatabaseConfig, Migrate, nats::NatsServers, run_with_commands};
+use assay_work::WorkCommand;
 use clap::Subcommand;
 
 #[global_allocator]
@@ -15,6 +16,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 enum Command {
     Migrate(Migrate),
     Replay(Replay),
+    #[command(flatten)]
+    Work(WorkCommand),
     /// Re-encrypt all stored secrets with the first encryption key, so that the others can be removed
     Reseal,
     #[command(flatten)]
@@ -37,6 +40,10 @@ async fn run(command: Command, command_line: &CommandLine) -> anyhow::Result<()>
         }
         Command::Replay(replay) => {
             replay.run(&command_line.read::<DatabaseConfig>().database_url).await?
+        }
+        Command::Work(command) => {
+            let url = command_line.read::<DatabaseConfig>().database_url;
+            command.run(&[("notification", assay_notification::WORK, &url)]).await?
         }
         Command::Reseal => {
             let url = command_line.read::<DatabaseConfig>().database_url;

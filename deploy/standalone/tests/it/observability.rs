@@ -125,7 +125,7 @@ async fn every_metric_is_documented_and_every_documented_metric_is_served() {
     .await;
     // Prometheus sees no increase in a counter that starts with 1, so that the first would not alert.
     for zero in [
-        r#"assay_dead_letters_total{consumer="catalog"} 0"#,
+        r#"assay_dead_letters{kind="event"} 0"#,
         "assay_leases_expired_total 0",
         r#"assay_requests_refused_total{limit="customer"} 0"#,
     ] {

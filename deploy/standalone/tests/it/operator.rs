@@ -98,7 +98,7 @@ async fn a_replay_after_a_loss_of_nats_data_reaches_subscribers() {
 }
 
 #[tokio::test]
-async fn dead_letters_are_listed_replayed_and_dropped() {
+async fn dead_letters_are_listed_retried_and_dropped() {
     let data = data_dir();
     let program = Program::start(command(&data)).await;
     let api = program.log_in("ada@example.org", PASSWORD).await;
@@ -109,25 +109,29 @@ async fn dead_letters_are_listed_replayed_and_dropped() {
         jetstream.publish("assay.catalog.x", "{".into()).await.unwrap().await.ok()
     })
     .await;
-    let list = || run(&data, &["dead-letters", "list", "--consumer", "notification"]);
+    let list = || run(&data, &["dead-letters", "list", "--kind", "event"]);
     let listed = eventually("a dead letter", || async {
         let listed = list().await;
-        listed.starts_with("1  ").then_some(listed)
+        listed.starts_with("notification/event/").then_some(listed)
     })
     .await;
-    let expected = "stream catalog, consumer notification, attempts 1, event none, subject \
-                    assay.catalog.x: not a valid event: ";
+    let expected = "customer none, attempts 1, consumer notification, stream ASSAY_CATALOG, \
+                    sequence 2, event none, subject assay.catalog.x: not a valid event: ";
     assert!(listed.contains(expected), "{listed}");
     assert!(listed.ends_with("\n1 dead letter\n"), "{listed}");
 
     // An event that still cannot be applied becomes a dead letter again.
-    let replay = ["dead-letters", "replay", "1"];
-    assert_eq!(run(&data, &replay).await, "1 dead letter redelivered\n");
+    let id = listed.split_whitespace().next().unwrap();
+    let retry = ["dead-letters", "retry", id];
+    assert_eq!(run(&data, &retry).await, "1 dead letter will be attempted again\n");
     eventually("the dead letter to return", || async {
-        list().await.starts_with("2  ").then_some(())
+        list().await.starts_with(id).then_some(())
     })
     .await;
-    assert!(error_of(&data, &replay).await.contains("no such dead letter: 1"));
+    let unknown = error_of(&data, &["dead-letters", "retry", id, "catalog/event/9"]).await;
+    assert!(unknown.contains("no such dead letter: catalog/event/9"), "{unknown}");
+    let unknown = error_of(&data, &["dead-letters", "list", "--kind", "parcel"]).await;
+    assert!(unknown.contains("delivery, event, insight, launch, mail, purge"), "{unknown}");
     assert_eq!(run(&data, &["dead-letters", "drop", "--all"]).await, "1 dead letter dropped\n");
     assert_eq!(list().await, "No dead letters found\n");
     assert!(program.terminate().await.success());

@@ -8,6 +8,7 @@ use assay_runtime::begin;
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgPool, PgTransaction};
 use uuid::Uuid;
 
+use super::PURGE;
 use crate::event::EventSource;
 
 /// The parts of a table, as conditions in the words of its indexes.
@@ -68,19 +69,20 @@ pub(super) async fn delete_late_projects(db: impl PgExecutor<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Returns the project that was deleted first and has not been purged.
+/// Returns the project that was deleted first, has not been purged, and is not to be purged later.
 pub(super) async fn next_project(db: impl PgExecutor<'_>) -> Result<Option<Project>, Fault> {
-    let project = sqlx::query_as(
+    let project = sqlx::query_as(AssertSqlSafe(format!(
         "select customer_id, id,
                 not exists (
                     select from deleted_customer deleted
                     where deleted.customer_id = project.customer_id
                 ) as is_announced
          from project
-         where deleted_at is not null and purged_at is null
+         where deleted_at is not null and purged_at is null and {}
          order by deleted_at
          limit 1",
-    );
+        PURGE.is_due("project.customer_id", "project.id")
+    )));
     Ok(project.fetch_optional(db).await?)
 }
 

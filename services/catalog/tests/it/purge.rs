@@ -292,3 +292,43 @@ async fn deleting_a_customer_removes_its_projects_and_prevents_new_ones() {
     );
     assert_eq!(other.get_case(&kept.id).await, kept);
 }
+
+#[tokio::test]
+async fn a_project_that_cannot_be_purged_delays_no_other_and_is_given_up() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let [stuck, other] = [user.project().await, user.project().await];
+    user.case(&stuck, "a").await;
+    user.case(&other, "a").await;
+    let refuse = format!(
+        "create function refuse() returns trigger language plpgsql as
+         'begin raise exception ''stuck''; end';
+         create trigger refuse before delete on test_case for each row
+         when (old.project_id = '{}') execute function refuse()",
+        stuck.id
+    );
+    sqlx::raw_sql(sqlx::AssertSqlSafe(refuse)).execute(&world.db).await.unwrap();
+    delete(&user, &stuck).await;
+    delete(&user, &other).await;
+    assay_catalog::purge(&world.db).await.unwrap();
+    let pending = "select id::text from project where deleted_at is not null and purged_at is null";
+    let left: Vec<String> = sqlx::query_scalar(pending).fetch_all(&world.db).await.unwrap();
+    assert_eq!(left, std::slice::from_ref(&stuck.id));
+
+    let last = "update unfinished_work set failures = 19, next_attempt_at = now()";
+    sqlx::query(last).execute(&world.db).await.unwrap();
+    assay_catalog::purge(&world.db).await.unwrap();
+    let work = assay_catalog::WORK.iter().find(|work| work.kind == "purge").unwrap();
+    let mut letters = Vec::new();
+    work.list(&world.db, None, |letter| letters.push(letter)).await.unwrap();
+    let [letter] = &letters[..] else { panic!("one dead letter: {letters:?}") };
+    assert!(letter.reason.as_ref().unwrap().contains("stuck"), "{letter:?}");
+
+    sqlx::raw_sql("drop trigger refuse on test_case").execute(&world.db).await.unwrap();
+    assay_catalog::purge(&world.db).await.unwrap();
+    assert!(is_pending(&world.db).await, "it is given up");
+    let mut connection = world.db.acquire().await.unwrap();
+    work.retry(&mut connection, None).await.unwrap();
+    assay_catalog::purge(&world.db).await.unwrap();
+    assert!(!is_pending(&world.db).await);
+}

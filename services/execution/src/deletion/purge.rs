@@ -5,12 +5,33 @@ use std::time::Duration;
 
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
 use assay_runtime::{AdvisoryLock, Database, Runtime, Throttle};
+use assay_work::{Attempt, Patience, Queue, Work};
 use sqlx::PgPool;
 use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::store::{self, Deleted};
 use crate::{artifact::Artifacts, launch, removal, run};
+
+/// Removing the executions of a deleted project or customer. If it is dropped, the rest of them stays, and
+/// is not shown.
+pub(crate) const PURGE: Work = Work {
+    kind: "purge",
+    queue: Queue::Unfinished {
+        patience: Patience { first: PERIOD, longest: Duration::from_hours(1), failures: 20 },
+        pending: "exists (
+            select from deletion d
+            where d.customer_id = w.customer_id and d.purged_at is null
+              and w.id = case when d.project_id = '00000000-0000-0000-0000-000000000000'
+                  then d.customer_id else d.project_id end
+        )",
+        drop: "update deletion d set purged_at = now()
+               from unnest($1::uuid[], $2::uuid[]) as dropped (customer_id, id)
+               where d.customer_id = dropped.customer_id
+                 and dropped.id = case when d.project_id = '00000000-0000-0000-0000-000000000000'
+                     then d.customer_id else d.project_id end",
+    },
+};
 
 /// Interval between purges.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -43,40 +64,50 @@ pub async fn purge_deleted(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fau
     let Some(mut lock) = AdvisoryLock::try_acquire(db, "assay purge").await? else { return Ok(()) };
     let mut after = None;
     while let Some(deleted) = store::next(db, after).await? {
-        if purge(db, artifacts, &mut lock, deleted).await? {
-            store::mark_purged(db, deleted).await?;
-        }
         after = Some(deleted);
+        let work = deleted.work_id();
+        let Some(attempt) = PURGE.begin(db, deleted.customer_id, work).await? else { continue };
+        match purge(db, artifacts, &attempt, &mut lock, deleted).await {
+            Ok(()) => {
+                store::mark_purged(db, deleted).await?;
+                attempt.done(db).await?;
+            }
+            Err(fault) => attempt.failed(db, &fault).await?,
+        }
     }
     lock.release().await
 }
 
-/// Removes the executions of a deleted project or customer. Returns whether none is left.
+/// Removes the executions of a deleted project or customer. Fails at the end if one could not be
+/// removed, with its fault.
 async fn purge(
     db: &PgPool,
     artifacts: &Artifacts,
+    attempt: &Attempt,
     lock: &mut AdvisoryLock,
     deleted: Deleted,
-) -> Result<bool, Fault> {
-    let (mut throttle, mut is_empty) = (removal::throttle(), true);
+) -> Result<(), Fault> {
+    let (mut throttle, mut failure) = (removal::throttle(), None);
     let mut after = ExecutionId(Uuid::nil());
     loop {
         let executions = store::executions(db, deleted, after).await?;
         let Some(last) = executions.last().copied() else { break };
         for id in executions {
             lock.check().await?;
-            if let Err(fault) = remove(db, artifacts, &mut throttle, deleted.customer_id, id).await
-            {
-                tracing::warn!(error = %fault, execution.id = %id,
-                    "cannot remove a deleted execution; it is removed later");
-                is_empty = false;
+            match remove(db, artifacts, &mut throttle, deleted.customer_id, id).await {
+                Ok(()) => attempt.progressed(db).await?,
+                Err(fault) => {
+                    tracing::warn!(error = %fault, execution.id = %id,
+                        "cannot remove a deleted execution; it is removed later");
+                    failure = Some(fault);
+                }
             }
         }
         after = last;
     }
     let project = Some(deleted.project_id).filter(|project| *project != store::ALL_PROJECTS);
     run::store::remove_of_deleted(db, &mut throttle, deleted.customer_id, project).await?;
-    Ok(is_empty)
+    failure.map_or(Ok(()), Err)
 }
 
 /// Removes an execution with its reports, instances and artifacts.

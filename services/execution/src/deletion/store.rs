@@ -1,8 +1,10 @@
 //! Deleted projects and customers in PostgreSQL. The purge reads those of all customers.
 
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId, TestReportId, Timestamp};
-use sqlx::{FromRow, PgExecutor, PgTransaction};
+use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgTransaction};
 use uuid::Uuid;
+
+use super::purge::PURGE;
 
 /// The project id of a deleted customer.
 pub(super) const ALL_PROJECTS: ProjectId = ProjectId(Uuid::nil());
@@ -12,6 +14,13 @@ pub(super) const ALL_PROJECTS: ProjectId = ProjectId(Uuid::nil());
 pub(super) struct Deleted {
     pub(super) customer_id: CustomerId,
     pub(super) project_id: ProjectId,
+}
+
+impl Deleted {
+    /// Returns the id of the purge: that of the project, or of the customer if all projects are deleted.
+    pub(super) fn work_id(self) -> Uuid {
+        if self.project_id == ALL_PROJECTS { self.customer_id.0 } else { self.project_id.0 }
+    }
 }
 
 /// Inserts a deletion, and deletes the retention times and the known failures of its projects.
@@ -69,20 +78,22 @@ pub(crate) async fn is_deleted(
     Ok(deleted.bind(customer).bind(project).bind(ALL_PROJECTS).fetch_one(db).await?)
 }
 
-/// Returns the first unfinished deletion after another one.
+/// Returns the first unfinished deletion after another one, of those that are to be purged now.
 pub(super) async fn next(
     db: impl PgExecutor<'_>,
     after: Option<Deleted>,
 ) -> Result<Option<Deleted>, Fault> {
     let (customer, project) =
         after.map_or((Uuid::nil(), Uuid::nil()), |after| (after.customer_id.0, after.project_id.0));
-    let next = sqlx::query_as(
+    let id = "case when project_id = $3 then deletion.customer_id else project_id end";
+    let next = sqlx::query_as(AssertSqlSafe(format!(
         "select customer_id, project_id from deletion
-         where purged_at is null and (customer_id, project_id) > ($1, $2)
+         where purged_at is null and (customer_id, project_id) > ($1, $2) and {}
          order by customer_id, project_id
          limit 1",
-    );
-    Ok(next.bind(customer).bind(project).fetch_optional(db).await?)
+        PURGE.is_due("deletion.customer_id", id)
+    )));
+    Ok(next.bind(customer).bind(project).bind(ALL_PROJECTS).fetch_optional(db).await?)
 }
 
 /// Lists up to 100 executions of a deletion, in the order of their ids, after one of them.

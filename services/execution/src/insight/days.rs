@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use assay_proto::{CustomerId, ExecutionId, Fault};
 use assay_runtime::Throttle;
-use sqlx::{AssertSqlSafe, PgPool, PgTransaction};
+use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
+
+use super::rollup::INSIGHT;
 
 /// Number of days that are kept, today included.
 pub(crate) const MOST: i32 = 90;
@@ -46,20 +48,36 @@ fn derived(which: &str) -> String {
     )
 }
 
-/// Returns the first execution after another one that has ended and was not added yet, and locks
-/// it. Skips those that others have locked.
+/// Returns the first execution after another one that has ended, was not added yet, and is to be added
+/// now.
 pub(super) async fn next(
-    tx: &mut PgTransaction<'_>,
+    db: impl PgExecutor<'_>,
     after: ExecutionId,
 ) -> Result<Option<(CustomerId, ExecutionId)>, Fault> {
-    let next = sqlx::query_as(
-        "select customer_id, id from live_execution
-         where status in ('Completed', 'Canceled') and rolled_up_at is null and id > $1
+    let next = sqlx::query_as(AssertSqlSafe(format!(
+        "select customer_id, id from live_execution e
+         where status in ('Completed', 'Canceled') and rolled_up_at is null and id > $1 and {}
          order by id
-         limit 1
-         for no key update skip locked",
+         limit 1",
+        INSIGHT.is_due("e.customer_id", "e.id")
+    )));
+    Ok(next.bind(after).fetch_optional(db).await?)
+}
+
+/// Locks an execution. Returns false if it need not be added any more.
+pub(super) async fn lock(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<bool, Fault> {
+    let lock = sqlx::query_scalar(
+        "select true from live_execution
+         where customer_id = $1 and id = $2 and rolled_up_at is null
+         for no key update",
     );
-    Ok(next.bind(after).fetch_optional(&mut **tx).await?)
+    let locked: Option<bool> =
+        lock.bind(customer).bind(execution).fetch_optional(&mut **tx).await?;
+    Ok(locked.is_some())
 }
 
 /// A lock of the sums of a customer, `$1`: shared to add to them, and exclusive to derive them again.

@@ -1,15 +1,34 @@
-//! The task that adds the results of ended executions to those of the days of their test cases. All
-//! replicas of the service may do this at the same time.
+//! The task that adds the results of ended executions to those of the days of their test cases. One
+//! replica of the service does this at a time.
 
 use std::time::Duration;
 
-use assay_proto::{ExecutionId, Fault};
-use assay_runtime::{Database, Runtime, begin};
+use assay_proto::{CustomerId, ExecutionId, Fault};
+use assay_runtime::{AdvisoryLock, Database, Runtime, begin};
+use assay_work::{Attempt, Patience, Queue, Work};
 use sqlx::PgPool;
 use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::days;
+
+/// Adding the results of an ended execution. If it is dropped, insights do not count the execution.
+pub(crate) const INSIGHT: Work = Work {
+    kind: "insight",
+    queue: Queue::Unfinished {
+        patience: Patience {
+            first: Duration::from_secs(1),
+            longest: Duration::from_mins(5),
+            failures: 20,
+        },
+        pending: "exists (
+            select from execution e
+            where e.customer_id = w.customer_id and e.id = w.id and e.rolled_up_at is null
+        )",
+        drop: "update execution set rolled_up_at = 'infinity'
+               where (customer_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))",
+    },
+};
 
 /// Interval between rounds.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -32,18 +51,39 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
     });
 }
 
-/// Adds the results of all executions that have ended, each in a transaction of its own. A failure of
-/// one does not affect the others.
+/// Adds the results of all executions that have ended, each in a transaction of its own, unless another
+/// replica is doing so. A failure of one does not affect the others.
 pub async fn roll_up(db: &PgPool) -> Result<(), Fault> {
-    let mut after = ExecutionId(Uuid::nil());
-    loop {
-        let mut tx = begin(db).await?;
-        let Some((customer, id)) = days::next(&mut tx, after).await? else { return Ok(()) };
-        after = id;
-        match days::add(&mut tx, customer, id).await {
-            Ok(()) => tx.commit().await?,
-            Err(fault) => tracing::warn!(error = %fault, execution.id = %id,
-                "cannot add up the results of an execution"),
-        }
+    let mut next = days::next(db, ExecutionId(Uuid::nil())).await?;
+    if next.is_none() {
+        return Ok(());
     }
+    let Some(mut lock) = AdvisoryLock::try_acquire(db, "assay rollup").await? else {
+        return Ok(());
+    };
+    while let Some((customer, id)) = next {
+        lock.check().await?;
+        if let Some(attempt) = INSIGHT.begin(db, customer, id.0).await?
+            && let Err(fault) = add(db, customer, id, &attempt).await
+        {
+            attempt.failed(db, &fault).await?;
+        }
+        next = days::next(db, id).await?;
+    }
+    lock.release().await
+}
+
+/// Adds the results of an execution, unless it was deleted or left out meanwhile.
+async fn add(
+    db: &PgPool,
+    customer: CustomerId,
+    id: ExecutionId,
+    attempt: &Attempt,
+) -> Result<(), Fault> {
+    let mut tx = begin(db).await?;
+    if days::lock(&mut tx, customer, id).await? {
+        days::add(&mut tx, customer, id).await?;
+    }
+    attempt.done(&mut *tx).await?;
+    Ok(tx.commit().await?)
 }

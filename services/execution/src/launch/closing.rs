@@ -26,10 +26,6 @@ use crate::{
 /// about 100,000 items.
 const LARGEST: usize = 64 << 20;
 
-/// Number of times that storing a launch is begun without coming to an end, before its requests are only
-/// kept. A program can also be stopped for another reason.
-const MOST_TAKEN: i32 = 5;
-
 /// Test cases that were adopted for the results of a launch.
 enum Adoption {
     /// The execution has them all.
@@ -41,8 +37,12 @@ enum Adoption {
 
 impl Launches {
     /// Stores what a launch has reported. If that is not possible, because its execution has ended
-    /// before or the results violate a rule, its requests become artifacts.
-    pub(super) async fn close(&self, launch: &StoredLaunch) -> Result<(), Status> {
+    /// before, the results violate a rule, or it was given up a day ago, its requests become artifacts.
+    pub(super) async fn close(
+        &self,
+        launch: &StoredLaunch,
+        is_given_up: bool,
+    ) -> Result<(), Status> {
         let db = &self.0.db;
         let Some((project, execution)) = launch.execution else {
             tracing::warn!(launch.id = %launch.id, "removing the requests of a launch that did not start");
@@ -57,13 +57,7 @@ impl Launches {
             Err(fault) => return Err(fault.into()),
         };
         self.store_files(launch, execution).await?;
-        if launch.taken > MOST_TAKEN {
-            tracing::warn!(launch.id = %launch.id, launch.taken,
-                "programs that store the results of a launch do not survive; keeping its requests as \
-                 artifacts");
-            return self.keep(launch, (project, execution)).await;
-        }
-        if launch.ended || state.has_ended() {
+        if launch.ended || state.has_ended() || is_given_up {
             return self.keep(launch, (project, execution)).await;
         }
         match Box::pin(self.store_results(launch, (project, execution), &state)).await {

@@ -11,7 +11,10 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{Launches, store, store::StoredLaunch};
+use super::{
+    Launches,
+    store::{self, LAUNCH, StoredLaunch},
+};
 
 /// Interval at which launches that are due are sought.
 const CLOSING: Duration = Duration::from_millis(250);
@@ -123,17 +126,35 @@ impl Launches {
             }
         };
         let closed = tokio::select! {
-            closed = Box::pin(self.close(&launch)) => closed,
+            closed = self.attempt(&launch) => closed,
             () = renew => return launch.customer,
         };
-        if let Err(status) = closed {
-            tracing::warn!(%status, launch.id = %launch.id,
-                "cannot store the results of a launch; trying again");
-            if let Err(fault) = store::postpone(&self.0.db, &launch).await {
-                tracing::warn!(error = %fault, launch.id = %launch.id, "cannot postpone a launch");
-            }
+        if let Err(fault) = closed {
+            tracing::warn!(error = %fault, launch.id = %launch.id, "cannot postpone a launch");
         }
         launch.customer
+    }
+
+    /// Attempts to close a launch. One that is given up is left until it is overdue.
+    async fn attempt(&self, launch: &StoredLaunch) -> Result<(), Fault> {
+        let db = &self.0.db;
+        let attempt = LAUNCH.begin(db, launch.customer, launch.id.0).await?;
+        if attempt.is_none() && !launch.is_overdue {
+            return store::release(db, launch).await;
+        }
+        let closed = Box::pin(self.close(launch, attempt.is_none())).await;
+        match (closed, attempt) {
+            (Ok(()), Some(attempt)) => attempt.done(db).await,
+            (Ok(()), None) => Ok(()),
+            (Err(status), attempt) => {
+                tracing::warn!(%status, launch.id = %launch.id,
+                    "cannot store the results of a launch; trying again");
+                if let Some(attempt) = attempt {
+                    attempt.failed_because(db, status.message()).await?;
+                }
+                store::release(db, launch).await
+            }
+        }
     }
 }
 

@@ -8,10 +8,11 @@ use assay_proto::{CustomerId, ExecutionId, Fault, LaunchId, ProjectId, TestSetId
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgPool};
 use uuid::Uuid;
 
+pub(crate) use self::due::LAUNCH;
 pub(super) use self::{
     due::{
-        LEASE, count_waiting, end, postpone, release, remove_old, renew, resume, take_due,
-        wait_for_caller, waiting,
+        LEASE, count_waiting, end, release, remove_old, renew, resume, take_due, wait_for_caller,
+        waiting,
     },
     requests::{PAGE, Staged, next_file, requests},
 };
@@ -44,16 +45,13 @@ pub(super) struct StoredLaunch {
     /// How often its tests were run again.
     pub(super) reruns: i32,
     pub(super) description: String,
-    /// How often programs have begun to store its results, and did not survive or did not finish.
-    pub(super) taken: i32,
 }
 
 /// The columns of a launch.
 const COLUMNS: &str = "customer_id, id, project_id, execution_id, agent,
     finished_at is not null as finished, ended_at is not null as ended,
     coalesce(last_sequence, 0) as last_sequence,
-    coalesce(due_at <= now() - interval '1 day', false) as is_overdue, reruns, description,
-    taken";
+    coalesce(due_at <= now() - interval '1 day', false) as is_overdue, reruns, description";
 
 #[derive(FromRow)]
 struct Row {
@@ -68,7 +66,6 @@ struct Row {
     is_overdue: bool,
     reruns: i32,
     description: String,
-    taken: i32,
 }
 
 impl From<Row> for StoredLaunch {
@@ -84,7 +81,6 @@ impl From<Row> for StoredLaunch {
             is_overdue: row.is_overdue,
             reruns: row.reruns,
             description: row.description,
-            taken: row.taken,
         }
     }
 }

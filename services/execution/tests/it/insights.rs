@@ -223,3 +223,35 @@ async fn drift_of_days_is_found_and_repaired() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn an_execution_that_cannot_be_added_delays_no_other_and_is_given_up() -> Result<()> {
+    let world = World::new().await?;
+    let refuse = "create function refuse() returns trigger language plpgsql as
+                  'begin raise exception ''stuck''; end';
+                  create trigger refuse before insert on case_day for each row
+                  when (new.branch = 'stuck') execute function refuse()";
+    sqlx::raw_sql(refuse).execute(&world.db).await?;
+    run(&world, "stuck", json!([passed("a")])).await?;
+    run(&world, "main", json!([passed("a")])).await?;
+    roll_up(&world.db).await?;
+    let branches = "select string_agg(branch, ',') from case_day";
+    let branch: String = sqlx::query_scalar(branches).fetch_one(&world.db).await?;
+    assert_eq!(branch, "main");
+
+    let last = "update unfinished_work set failures = 19, next_attempt_at = now()";
+    world.change(last).await?;
+    roll_up(&world.db).await?;
+    let given_up = "select count(*) from unfinished_work where reason like '%stuck%'
+                    and given_up_at is not null and kind = 'insight'";
+    assert_eq!(world.count(given_up).await?, 1);
+    world.change("drop trigger refuse on case_day").await?;
+    roll_up(&world.db).await?;
+    assert_eq!(world.count("select count(*) from case_day").await?, 1);
+    let work = assay_execution::WORK.iter().find(|work| work.kind == "insight").unwrap();
+    let mut connection = world.db.acquire().await?;
+    work.retry(&mut connection, None).await?;
+    roll_up(&world.db).await?;
+    assert_eq!(world.count("select count(*) from case_day").await?, 2);
+    Ok(())
+}

@@ -4,7 +4,8 @@
 use std::{sync::Arc, time::Duration};
 
 use assay_proto::{AccountId, CustomerId, Fault};
-use assay_runtime::{Database, Runtime, begin};
+use assay_runtime::{AdvisoryLock, Database, Runtime, begin};
+use assay_work::{Attempt, Patience, Queue, Work};
 use sqlx::{AssertSqlSafe, PgPool, PgTransaction};
 use tokio::{sync::Notify, time::sleep};
 
@@ -13,6 +14,21 @@ const PERIOD: Duration = Duration::from_mins(1);
 
 /// Number of rows that a transaction removes.
 const BATCH: i64 = 500;
+
+/// Removing the rows of a deleted customer. If it is dropped, the rest of them stays.
+pub(crate) const PURGE: Work = Work {
+    kind: "purge",
+    queue: Queue::Unfinished {
+        patience: Patience {
+            first: Duration::from_secs(10),
+            longest: Duration::from_hours(1),
+            failures: 20,
+        },
+        pending: "exists (select from customer c where c.id = w.id and c.purged_at is null)",
+        drop: "update customer set purged_at = now()
+               where id = any($2) and $1::uuid[] is not null",
+    },
+};
 
 /// Tables with rows of customers, in addition to `membership`, in an order that respects foreign
 /// keys.
@@ -39,30 +55,49 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, deletions: Arc<Notif
     });
 }
 
+/// Purges all deleted customers, unless another replica is doing so. A failure of one does not delay
+/// the others.
 async fn purge(db: &PgPool) -> Result<(), Fault> {
-    while batch(db).await? {}
-    Ok(())
+    if next(db).await?.is_none() {
+        return Ok(());
+    }
+    let Some(lock) = AdvisoryLock::try_acquire(db, "assay purge").await? else { return Ok(()) };
+    while let Some(customer) = next(db).await? {
+        let Some(attempt) = PURGE.begin(db, customer, customer.0).await? else { continue };
+        match purge_customer(db, customer, &attempt).await {
+            Ok(()) => attempt.done(db).await?,
+            Err(fault) => attempt.failed(db, &fault).await?,
+        }
+    }
+    lock.release().await
 }
 
-/// Removes a batch of rows of a deleted customer. Returns false if there is none, or another
-/// replica purges it.
-async fn batch(db: &PgPool) -> Result<bool, Fault> {
-    let mut tx = begin(db).await?;
-    let customer: Option<CustomerId> = sqlx::query_scalar(
-        "select id from customer where deleted_at is not null and purged_at is null
-         order by deleted_at limit 1 for no key update skip locked",
-    )
-    .fetch_optional(&mut *tx)
-    .await?;
-    let Some(customer) = customer else { return Ok(false) };
-    if !remove(&mut tx, customer).await? {
-        sqlx::query("update customer set purged_at = now() where id = $1")
-            .bind(customer)
-            .execute(&mut *tx)
-            .await?;
+/// Returns the first customer that is to be purged now.
+async fn next(db: &PgPool) -> Result<Option<CustomerId>, Fault> {
+    let next = format!(
+        "select id from customer
+         where deleted_at is not null and purged_at is null and {}
+         order by deleted_at limit 1",
+        PURGE.is_due("customer.id", "customer.id")
+    );
+    Ok(sqlx::query_scalar(AssertSqlSafe(next)).fetch_optional(db).await?)
+}
+
+/// Removes the rows of a deleted customer, batch by batch.
+async fn purge_customer(db: &PgPool, customer: CustomerId, attempt: &Attempt) -> Result<(), Fault> {
+    loop {
+        let mut tx = begin(db).await?;
+        let is_more = remove(&mut tx, customer).await?;
+        if !is_more {
+            let purged = sqlx::query("update customer set purged_at = now() where id = $1");
+            purged.bind(customer).execute(&mut *tx).await?;
+        }
+        attempt.progressed(&mut *tx).await?;
+        tx.commit().await?;
+        if !is_more {
+            return Ok(());
+        }
     }
-    tx.commit().await?;
-    Ok(true)
 }
 
 /// Removes a batch of rows; returns false if none is left.

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use assay_proto::{AccountId, Fault};
 use assay_runtime::{Database, Runtime, begin};
+use assay_work::causes;
 use sqlx::PgPool;
 use tokio::time::sleep;
 
 use super::{
     INVITATION_VALIDITY, RESET_VALIDITY,
     message::{self, Letter},
-    store::{self, EndedExecution, Kind, Queued},
+    store::{self, EndedExecution, Kind, MAIL, Queued},
     transport::{SendError, Transport},
 };
 use crate::{
@@ -24,7 +25,7 @@ use crate::{
 /// Interval of polls for mails of other replicas and for retries.
 const POLL: Duration = Duration::from_secs(2);
 
-/// Age after which a mail that cannot be sent is dropped.
+/// Time after the first attempt after which a mail that cannot be sent is given up.
 const MAX_AGE: Duration = Duration::from_hours(24);
 
 /// Sends queued mails.
@@ -64,21 +65,35 @@ impl Sender {
     /// Sends the next due mail; returns false if none is due.
     async fn send_next(&self) -> Result<bool, Fault> {
         let Some(mut mail) = store::claim(&self.db).await? else { return Ok(false) };
-        let Some(letter) = self.write(&mut mail).await? else {
-            store::delete(&self.db, mail.id).await?;
+        let Some(attempt) = MAIL.begin(&self.db, mail.owner, mail.id).await? else {
             return Ok(true);
         };
-        match self.transport.send(&mail, &letter).await {
-            Ok(()) => store::delete(&self.db, mail.id).await?,
-            Err(SendError::Transient(error)) if mail.age < MAX_AGE => {
-                tracing::warn!(mail.id = %mail.id, error, "failed to send a mail; will retry");
+        match self.write_and_send(&mut mail).await {
+            Ok(()) => {
+                let mut tx = begin(&self.db).await?;
+                store::delete(&mut *tx, mail.id).await?;
+                attempt.done(&mut *tx).await?;
+                tx.commit().await?;
             }
-            Err(SendError::Transient(error) | SendError::Permanent(error)) => {
-                tracing::error!(mail.id = %mail.id, error, "failed to send a mail; dropped it");
-                store::delete(&self.db, mail.id).await?;
+            Err(SendError::Transient(reason)) if attempt.age < MAX_AGE => {
+                attempt.failed_because(&self.db, &reason).await?;
+                store::release(&self.db, mail.id).await?;
+            }
+            Err(SendError::Transient(reason) | SendError::Permanent(reason)) => {
+                attempt.give_up(&self.db, &reason).await?;
+                store::release(&self.db, mail.id).await?;
             }
         }
         Ok(true)
+    }
+
+    /// Writes a mail and sends it, unless it has no recipient any more.
+    async fn write_and_send(&self, mail: &mut Queued) -> Result<(), SendError> {
+        let letter = self.write(mail).await;
+        match letter.map_err(|fault| SendError::Transient(causes(&fault)))? {
+            Some(letter) => self.transport.send(mail, &letter).await,
+            None => Ok(()),
+        }
     }
 
     /// Writes a mail; returns none if it has no recipient any more.
@@ -98,7 +113,7 @@ impl Sender {
             return Ok(None);
         };
         let mut db = self.db.acquire().await?;
-        if mail.age >= MAX_AGE || !user_settings::wants_mail(&mut db, customer, requester).await? {
+        if !user_settings::wants_mail(&mut db, customer, requester).await? {
             return Ok(None);
         }
         mail.recipient = account::store::of_user(&mut *db, requester).await?.1;

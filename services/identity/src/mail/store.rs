@@ -3,8 +3,26 @@
 use std::{net::IpAddr, time::Duration};
 
 use assay_proto::{CustomerId, Fault, Timestamp, UserId, events::ExecutionChanged};
-use sqlx::{PgExecutor, PgTransaction, types::Json};
+use assay_work::{Patience, Queue, Work};
+use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
 use uuid::Uuid;
+
+/// Sending mails. A mail is also given up when it is a day old, or if it is refused for good.
+pub(crate) const MAIL: Work = Work {
+    kind: "mail",
+    queue: Queue::Unfinished {
+        patience: Patience {
+            first: Duration::from_secs(30),
+            longest: Duration::from_hours(1),
+            failures: i32::MAX,
+        },
+        pending: "exists (select from mail where mail.id = w.id)",
+        drop: "delete from mail where $1::uuid[] is not null and id = any($2)",
+    },
+};
+
+/// The customer of a mail that belongs to none.
+const NO_CUSTOMER: CustomerId = CustomerId(Uuid::nil());
 
 /// The kind of a mail.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,9 +63,10 @@ pub(super) struct Queued {
     /// The name of the customer.
     pub(super) customer: Option<String>,
     pub(super) user: Option<(CustomerId, UserId)>,
+    /// The customer whose mail it is, for its attempts.
+    pub(super) owner: CustomerId,
     /// Number of attempts, including this one.
     pub(super) attempts: i32,
-    pub(super) age: Duration,
     pub(super) execution: Option<EndedExecution>,
     address: Option<String>,
 }
@@ -102,12 +121,14 @@ impl Kind {
     }
 }
 
-/// Adds a mail to the queue, unless one with its id is queued.
+/// Adds a mail to the queue, unless one with its id is queued, or what it reports is older than a day.
 pub(super) async fn insert(tx: &mut PgTransaction<'_>, mail: &Mail) -> Result<(), Fault> {
     sqlx::query(
         "insert into mail (id, kind, recipient, user_id, host, customer_id, address, execution,
                            created_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, coalesce($9, now()))
+         select $1, $2, $3, $4::uuid, $5, $6::uuid, $7, $8::jsonb, created_at
+         from (select coalesce($9, now()) as created_at) as reported
+         where created_at > now() - interval '1 day'
          on conflict on constraint mail_pkey do nothing",
     )
     .bind(mail.id)
@@ -136,7 +157,6 @@ struct Row {
     address: Option<String>,
     execution: Option<Json<ExecutionChanged>>,
     attempts: i32,
-    age_in_s: f64,
 }
 
 impl Row {
@@ -147,21 +167,19 @@ impl Row {
     }
 }
 
-/// Claims the next due mail until its next attempt, which follows after 30 seconds, doubled with
-/// each attempt up to one hour. Links take precedence over reports of executions.
+/// Claims the next due mail for five minutes, which is longer than sending it takes. Links take precedence over reports of executions.
 pub(super) async fn claim(db: impl PgExecutor<'_>) -> Result<Option<Queued>, Fault> {
-    let row: Option<Row> = sqlx::query_as(
+    let is_due = MAIL.is_due("coalesce(mail.customer_id, $1)", "mail.id");
+    let row: Option<Row> = sqlx::query_as(AssertSqlSafe(format!(
         "update mail
-         set attempts = attempts + 1,
-             next_attempt_at = now() + least(interval '1 hour',
-                                             interval '30 seconds' * power(2, least(attempts, 8)))
-         where id = (select id from mail where next_attempt_at <= now()
+         set attempts = attempts + 1, next_attempt_at = now() + interval '5 minutes'
+         where id = (select id from mail where next_attempt_at <= now() and {is_due}
                      order by kind = 'ExecutionEnded', next_attempt_at limit 1
                      for update skip locked)
          returning id, kind, recipient, user_id, host, customer_id, attempts, address, execution,
-                   (select name from customer where customer.id = mail.customer_id) as customer,
-                   extract(epoch from now() - created_at)::float8 as age_in_s",
-    )
+                   (select name from customer where customer.id = mail.customer_id) as customer"
+    )))
+    .bind(NO_CUSTOMER)
     .fetch_optional(db)
     .await?;
     let Some(mut row) = row else { return Ok(None) };
@@ -172,11 +190,18 @@ pub(super) async fn claim(db: impl PgExecutor<'_>) -> Result<Option<Queued>, Fau
         recipient: row.recipient.unwrap_or_default(),
         host: row.host.unwrap_or_default(),
         user: row.customer_id.zip(row.user_id),
+        owner: row.customer_id.unwrap_or(NO_CUSTOMER),
         customer: row.customer,
         attempts: row.attempts,
-        age: Duration::from_secs_f64(row.age_in_s.max(0.0)),
         address: row.address,
     }))
+}
+
+/// Ends the claim of a mail that was not sent.
+pub(super) async fn release(db: impl PgExecutor<'_>, id: Uuid) -> Result<(), Fault> {
+    let release = sqlx::query("update mail set next_attempt_at = now() where id = $1");
+    release.bind(id).execute(db).await?;
+    Ok(())
 }
 
 pub(super) async fn delete(db: impl PgExecutor<'_>, id: Uuid) -> Result<(), Fault> {
@@ -184,9 +209,9 @@ pub(super) async fn delete(db: impl PgExecutor<'_>, id: Uuid) -> Result<(), Faul
     Ok(())
 }
 
-/// Deletes mails that could not be written for two days.
+/// Deletes mails that were given up a month ago.
 pub(crate) async fn prune(db: impl PgExecutor<'_>) -> Result<(), Fault> {
-    sqlx::query("delete from mail where created_at < now() - interval '2 days'")
+    sqlx::query("delete from mail where created_at < now() - interval '31 days'")
         .execute(db)
         .await?;
     Ok(())

@@ -100,13 +100,21 @@ async fn a_retried_mail_has_the_same_message_id() -> Result<()> {
     world.mailbox.refusals.lock().unwrap().extend([later.clone(), later]);
     let nightly = ended("Nightly");
     world.publish_event(&caller, "Completed", &nightly).await?;
-    for left in [1, 0] {
-        eventually("the mail to be rejected", async || {
-            (world.mailbox.refusals.lock().unwrap().len() == left).then_some(())
-        })
-        .await;
-        sqlx::query("update mail set next_attempt_at = now()").execute(&world.identity.db).await?;
-    }
+    eventually("the mail to be rejected twice", async || {
+        let soon = sqlx::query("update unfinished_work set next_attempt_at = now()");
+        soon.execute(&world.identity.db).await.unwrap();
+        world.mailbox.refusals.lock().unwrap().is_empty().then_some(())
+    })
+    .await;
+    eventually("the end of the last attempt", async || {
+        let soon = sqlx::query(
+            "update unfinished_work set next_attempt_at = now()
+             where failures = 2 and next_attempt_at is not null",
+        );
+        let soon = soon.execute(&world.identity.db).await.unwrap();
+        (soon.rows_affected() == 1).then_some(())
+    })
+    .await;
     let [mail] = &world.mails_before(&caller).await?[..] else { panic!("expected one mail") };
     let name = format!("Message-ID: <{}.1@example.com>\r\n", nightly.execution_id);
     assert!(mail.text.contains(&name), "{}", mail.text);

@@ -9,11 +9,13 @@ use std::{
 use anyhow::Result;
 use assay_runtime::Runtime;
 use assay_testkit::eventually;
+use assay_work::Work;
 use mailin::{Action, Handler, Response, SessionBuilder, response};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
 };
+use uuid::Uuid;
 
 use crate::world::{ADMIN, Identity, Settings, link, readable};
 
@@ -115,6 +117,10 @@ async fn start(mailbox: &Mailbox) -> Result<Identity> {
     Identity::start(&settings.and("mail-from", "Assay <assay@example.com>")).await
 }
 
+fn mails() -> &'static Work {
+    assay_identity::WORK.iter().find(|work| work.kind == "mail").unwrap()
+}
+
 async fn queued(identity: &Identity) -> Result<i64> {
     Ok(sqlx::query_scalar("select count(*) from mail").fetch_one(&identity.db).await?)
 }
@@ -189,23 +195,61 @@ async fn a_mail_with_a_temporary_error_is_retried() -> Result<()> {
     })
     .await;
     assert_eq!(queued(&identity).await?, 1);
-    sqlx::query("update mail set next_attempt_at = now()").execute(&identity.db).await?;
+    eventually("the end of the attempt", async || {
+        let soon = "update unfinished_work set next_attempt_at = now() where failures = 1";
+        let soon = sqlx::query(soon).execute(&identity.db).await.unwrap();
+        (soon.rows_affected() == 1).then_some(())
+    })
+    .await;
     mailbox.mails(1).await;
     Ok(())
 }
 
 #[tokio::test]
-async fn a_mail_with_a_permanent_error_is_discarded() -> Result<()> {
+async fn a_mail_that_no_program_survives_is_given_up_and_does_not_delay_others() -> Result<()> {
+    let mailbox = Mailbox::default();
+    mailbox.refusals.lock().unwrap().push(Response::custom(451, "later".to_owned()));
+    let identity = start(&mailbox).await?;
+    identity.prepare_reset(ADMIN, "").await?;
+    let fatal = eventually("a failed mail", async || {
+        // Programs began to send it, and did not survive.
+        let fatal = "update unfinished_work set taken = 5, next_attempt_at = now()
+                     where failures = 1 returning id";
+        let fatal: Option<Uuid> =
+            sqlx::query_scalar(fatal).fetch_optional(&identity.db).await.ok()?;
+        fatal
+    })
+    .await;
+    let given_up = "select id from unfinished_work where given_up_at is not null";
+    let given_up = eventually("a dead letter", async || {
+        sqlx::query_scalar::<_, Uuid>(given_up).fetch_optional(&identity.db).await.unwrap()
+    })
+    .await;
+    assert_eq!(given_up, fatal);
+    identity.prepare_reset(ADMIN, "").await?;
+    mailbox.mails(1).await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_mail_with_a_permanent_error_is_given_up_until_an_operator_retries_it() -> Result<()> {
     let mailbox = Mailbox::default();
     mailbox.refusals.lock().unwrap().push(response::NO_MAILBOX);
     let identity = start(&mailbox).await?;
     identity.prepare_reset(ADMIN, "").await?;
-    eventually("the mail to be discarded", async || {
-        let refused = mailbox.refusals.lock().unwrap().is_empty();
-        (refused && queued(&identity).await.ok()? == 0).then_some(())
+    let letter = eventually("a dead letter", async || {
+        let mut letters = Vec::new();
+        mails().list(&identity.db, None, |letter| letters.push(letter)).await.unwrap();
+        letters.pop()
     })
     .await;
+    assert_eq!(letter.attempts, 1);
     assert!(mailbox.received.lock().unwrap().is_empty());
+
+    let mut connection = identity.db.acquire().await?;
+    assert_eq!(mails().retry(&mut connection, Some(&[letter.id])).await?, 1);
+    mailbox.mails(1).await;
+    eventually("nothing queued", async || (queued(&identity).await.ok()? == 0).then_some(())).await;
     Ok(())
 }
 

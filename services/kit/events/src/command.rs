@@ -12,10 +12,7 @@ use clap::{Args, Subcommand};
 use secrecy::SecretString;
 use sqlx::PgPool;
 
-use crate::{
-    DeadLetter, DeadLetters, Replayed, Selection, Since, Stream, SubscriberFilter, Subscribers,
-    replay, replay::duration,
-};
+use crate::{Replayed, Since, Stream, SubscriberFilter, Subscribers, replay, replay::duration};
 
 /// Publish events again that NATS has lost
 #[derive(Args, Clone, Copy, Debug)]
@@ -60,39 +57,9 @@ impl std::fmt::Display for Replayed {
 /// Commands that act on NATS.
 #[derive(Clone, Debug, Subcommand)]
 pub enum NatsCommand {
-    /// List, redeliver or delete dead letters: events that a consumer could not apply
-    #[command(subcommand)]
-    DeadLetters(DeadLetterCommand),
     /// List, add or remove subscribers: other systems that read notifications
     #[command(subcommand)]
     Subscribers(SubscriberCommand),
-}
-
-#[derive(Clone, Debug, Subcommand)]
-pub enum DeadLetterCommand {
-    /// List dead letters with their reasons, oldest first
-    List {
-        /// Only dead letters of this consumer, such as `catalog`
-        #[arg(long, value_parser = name)]
-        consumer: Option<String>,
-    },
-    /// Redeliver dead letters to the consumers that failed
-    Replay(SelectionArgs),
-    /// Delete dead letters
-    Drop(SelectionArgs),
-}
-
-#[derive(Args, Clone, Debug)]
-#[group(required = true, multiple = false)]
-pub struct SelectionArgs {
-    /// Ids of dead letters
-    ids: Vec<u64>,
-    /// All dead letters of this consumer, such as `catalog`
-    #[arg(long, value_parser = name)]
-    consumer: Option<String>,
-    /// All dead letters
-    #[arg(long)]
-    all: bool,
 }
 
 #[derive(Clone, Debug, Subcommand)]
@@ -132,46 +99,7 @@ impl NatsCommand {
     pub async fn run(self, servers: &NatsServers) -> anyhow::Result<String> {
         let nats = connect_now(servers, "operator").await?;
         match self {
-            Self::DeadLetters(command) => command.run(nats).await,
             Self::Subscribers(command) => command.run(nats).await,
-        }
-    }
-}
-
-impl DeadLetterCommand {
-    async fn run(self, nats: Client) -> anyhow::Result<String> {
-        let letters = DeadLetters::open(nats).await?;
-        let (count, done) = match self {
-            Self::List { consumer } => {
-                let selection = consumer.map_or(Selection::All, Selection::Consumer);
-                (letters.list(&selection, |letter| println!("{}", line(&letter))).await?, "")
-            }
-            Self::Replay(args) => (letters.replay(&args.into()).await?, " redelivered"),
-            Self::Drop(args) => (letters.drop(&args.into()).await?, " dropped"),
-        };
-        Ok(match count {
-            0 => "No dead letters found".to_owned(),
-            1 => format!("1 dead letter{done}"),
-            _ => format!("{count} dead letters{done}"),
-        })
-    }
-}
-
-fn line(letter: &DeadLetter) -> String {
-    let DeadLetter { id, stream, consumer, subject, attempts, reason, time, event } = letter;
-    let event = event.map_or_else(|| "none".to_owned(), |event| event.to_string());
-    format!(
-        "{id}  {time}  stream {stream}, consumer {consumer}, attempts {attempts}, event {event}, \
-         subject {subject}: {reason}"
-    )
-}
-
-impl From<SelectionArgs> for Selection {
-    fn from(args: SelectionArgs) -> Self {
-        match args {
-            SelectionArgs { consumer: Some(consumer), .. } => Self::Consumer(consumer),
-            SelectionArgs { all: true, .. } => Self::All,
-            SelectionArgs { ids, .. } => Self::Ids(ids),
         }
     }
 }

@@ -2,9 +2,8 @@
 
 mod apply;
 mod attempt;
-pub(crate) mod dead_letter;
 mod definition;
-pub(crate) mod delivery;
+mod delivery;
 mod inbox;
 mod parked;
 mod received;
@@ -57,12 +56,13 @@ impl Consumer {
         handler: impl Handler,
         stop: CancellationToken,
     ) {
-        let mut down = false;
+        let (mut down, mut is_interrupted) = (false, false);
         telemetry::describe();
-        dead_letter::count(self.name, 0);
         retry::record_parked(&self, (0.0, 0.0));
         while !stop.is_cancelled() {
-            let ended = self.session(&pool, &nats, &handler, &stop, &mut down).await;
+            let state = (&mut down, is_interrupted);
+            let ended = self.session(&pool, &nats, &handler, &stop, state).await;
+            is_interrupted = true;
             retry::record_parked(&self, (0.0, 0.0));
             let Err(error) = ended else { continue };
             if !std::mem::replace(&mut down, true) {
@@ -84,7 +84,7 @@ impl Consumer {
         nats: &Nats,
         handler: &impl Handler,
         stop: &CancellationToken,
-        down: &mut bool,
+        (down, is_interrupted): (&mut bool, bool),
     ) -> Result<(), Error> {
         let mut session = Session::open(pool, self, handler, LIMITS).await?;
         while !session.try_lock().await? {
@@ -98,10 +98,11 @@ impl Consumer {
         let parked = ParkedSignal::default();
         // There may be events that were parked before.
         parked.add();
-        let retrier = Retrier { consumer: self, pool, nats, handler, parked: parked.clone() };
+        let retrier =
+            Retrier { consumer: self, pool, handler, parked: parked.clone(), is_interrupted };
         let mut subscription = Subscription::new(nats, self);
         let ended = tokio::select! {
-            ended = self.consume(nats, &mut session, &mut subscription, &parked, stop) => ended,
+            ended = self.consume(&mut session, &mut subscription, &parked, stop) => ended,
             () = retrier.run() => Ok(()),
         };
         subscription.reject_all(&[]).await;
@@ -110,7 +111,6 @@ impl Consumer {
 
     async fn consume(
         &self,
-        nats: &Nats,
         session: &mut Session<'_, impl Handler>,
         subscription: &mut Subscription<'_>,
         parked: &ParkedSignal,
@@ -123,7 +123,7 @@ impl Consumer {
                 continue;
             }
             let done = tokio::select! {
-                done = self.apply(nats, session, parked, &deliveries, stop) => done,
+                done = self.apply(session, parked, &deliveries, stop) => done,
                 () = subscription.keep_alive(&deliveries) => Ok(()),
             };
             if done.is_err() || stop.is_cancelled() {

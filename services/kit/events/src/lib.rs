@@ -4,7 +4,7 @@
 //! change. Its [`Relay`] publishes committed events on the service's JetStream [`Stream`]. A
 //! [`Consumer`] of another service applies them with a [`Handler`], in one transaction with a row
 //! in its inbox, so that a redelivered event has one effect. An event that cannot be applied
-//! becomes one of the [`DeadLetters`], which an operator can replay with a [`command`].
+//! becomes a dead letter, which an operator can retry ([`assay_work::WorkCommand`]).
 //!
 //! ```no_run
 //! use assay_events::{
@@ -67,7 +67,7 @@ use sqlx::migrate::Migrator;
 pub use self::{
     cloud_event::CONTENT_TYPE,
     consumer::{Consumer, Handler, Received},
-    dead_letters::{DeadLetter, DeadLetters, Selection},
+    dead_letters::EVENT,
     event::Event,
     event_type::{EventType, ExecutionAction, RecordKind, ReportsAction},
     nats::{EventConfig, Nats, NatsConfig},
@@ -81,10 +81,12 @@ pub use self::{
 
 static TABLES: Migrator = sqlx::migrate!();
 
-/// Returns the migrations of a service, preceded by those of the outbox and the inbox. A service
+/// Returns the migrations of a service, preceded by those of the outbox, the inbox and
+/// unfinished work. A service
 /// numbers its own migrations from 100.
 pub fn migrations(service: &Migrator) -> Migrator {
-    let all = TABLES.iter().chain(service.iter()).cloned().collect();
+    let all =
+        TABLES.iter().chain(assay_work::TABLES.iter()).chain(service.iter()).cloned().collect();
     let mut migrations = Migrator::with_migrations(all);
     // During an upgrade, replicas of the previous release start with a migrated database.
     migrations.set_ignore_missing(true);

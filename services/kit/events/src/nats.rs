@@ -22,15 +22,6 @@ pub(crate) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// other systems, and saves deliveries.
 const DUPLICATE_WINDOW: Duration = Duration::from_mins(2);
 
-/// Retention of dead letters.
-const DEAD_LETTER_RETENTION: Duration = Duration::from_hours(24 * 90);
-
-/// Maximum number of dead letters of a consumer; the latest are kept.
-const DEAD_LETTERS_OF_CONSUMER: i64 = 10_000;
-
-/// Maximum size of all dead letters in bytes.
-const DEAD_LETTERS_BYTES: i64 = 256 * 1024 * 1024;
-
 /// Settings of NATS and of the events stored there.
 #[derive(clap::Args, Clone, Debug)]
 pub struct NatsConfig {
@@ -106,22 +97,11 @@ impl Nats {
             storage: stream::StorageType::File,
             retention: stream::RetentionPolicy::Limits,
             discard: stream::DiscardPolicy::Old,
-            max_age: match stream {
-                Stream::DEAD_LETTERS => DEAD_LETTER_RETENTION,
-                _ => self.retention,
-            },
+            max_age: self.retention,
             duplicate_window: DUPLICATE_WINDOW,
             num_replicas: self.replicas,
             allow_direct: true,
             ..Default::default()
-        };
-        let config = match stream {
-            Stream::DEAD_LETTERS => stream::Config {
-                max_messages_per_subject: DEAD_LETTERS_OF_CONSUMER,
-                max_bytes: DEAD_LETTERS_BYTES,
-                ..config
-            },
-            _ => config,
         };
         let found = self.jetstream.get_or_create_stream(config.clone()).await?;
         let found = &found.cached_info().config;

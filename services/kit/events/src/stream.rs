@@ -9,9 +9,6 @@ use crate::Subject;
 pub struct Stream(&'static str);
 
 impl Stream {
-    /// The stream of dead letters.
-    pub(crate) const DEAD_LETTERS: Self = Self("dead-letters");
-
     /// The stream of a service, such as `catalog`: stream `ASSAY_CATALOG` with all subjects that
     /// begin with `assay.catalog`.
     pub const fn of(service: &'static str) -> Self {

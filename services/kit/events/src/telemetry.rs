@@ -44,9 +44,4 @@ pub(crate) fn describe() {
         Unit::Seconds,
         "Age in seconds of the oldest parked event, 0 if none."
     );
-    describe_counter!(
-        "assay_dead_letters_total",
-        Unit::Count,
-        "Events that a consumer gave up and moved to the dead letters."
-    );
 }

@@ -10,7 +10,8 @@ use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction, types::Json};
 
 use super::outcome::{Health, Outcome};
 
-/// Maximum number of deliveries that are read at once, and while the webhook fails.
+/// Maximum number of deliveries that are read at once, and while the webhook fails or no round comes to an
+/// end: then the first delivery may be the cause.
 pub(super) const BATCH: usize = 128;
 const PROBE: usize = 1;
 
@@ -24,6 +25,8 @@ pub(super) struct Round {
     pub(super) secrets: Vec<String>,
     /// Time of the claim, in seconds since 1970.
     pub(super) timestamp: i64,
+    /// How often a round has begun since one came to an end, this one included.
+    pub(super) taken: i32,
     pub(super) due: Vec<Due>,
 }
 
@@ -57,6 +60,7 @@ struct Claimed {
     secret: String,
     previous_secret: Option<String>,
     is_failing: bool,
+    taken: i32,
     timestamp: i64,
 }
 
@@ -95,7 +99,7 @@ pub(super) async fn claim(
                and exists (select from webhook_delivery d
                            where d.webhook_id = webhook.id and d.next_attempt_at <= now())
          )
-         update webhook set rests_until = now() + interval '2 minutes'
+         update webhook set rests_until = now() + interval '2 minutes', taken = taken + 1
          where id = any(array(
              select id from webhook
              where id = any(array(
@@ -104,6 +108,7 @@ pub(super) async fn claim(
              for no key update skip locked
          ))
          returning id, revision, customer_id, url, secret, failing_since is not null as is_failing,
+                   taken,
                    case when previous_secret_until > now() then previous_secret end
                        as previous_secret,
                    extract(epoch from now())::bigint as timestamp",
@@ -126,9 +131,10 @@ pub(super) async fn claim(
         url: claimed.url,
         secrets: [Some(claimed.secret), claimed.previous_secret].into_iter().flatten().collect(),
         timestamp: claimed.timestamp,
+        taken: claimed.taken,
         due: due
             .extract_if(.., |due| due.webhook_id == claimed.id)
-            .take(if claimed.is_failing { PROBE } else { usize::MAX })
+            .take(if claimed.is_failing || claimed.taken > 1 { PROBE } else { usize::MAX })
             .collect(),
     });
     // An empty round would not show whether the receiver is healthy.
@@ -199,6 +205,13 @@ pub(super) async fn record_attempts(
     Ok(())
 }
 
+/// Notes that a round has come to an end, although nothing can be recorded about its deliveries.
+pub(super) async fn end(db: impl PgExecutor<'_>, webhook: WebhookId) -> Result<(), Fault> {
+    let end = sqlx::query("update webhook set taken = 0 where id = $1");
+    end.bind(webhook).execute(db).await?;
+    Ok(())
+}
+
 /// Releases a webhook at the end of a round. A failing webhook rests, and longer the longer it has
 /// been failing. It is archived once it has been failing for days, or if its receiver is gone. Returns
 /// whether this call archived it.
@@ -210,7 +223,7 @@ pub(super) async fn release(
     let is_healthy = health == Health::Healthy;
     let released: Option<bool> = sqlx::query_scalar(
         "update webhook
-         set failing_since = case when $2 then null else coalesce(failing_since, now()) end,
+         set taken = 0, failing_since = case when $2 then null else coalesce(failing_since, now()) end,
              rests_until = case when $2 then now() else now() + least(
                  interval '5 minutes',
                  greatest(interval '1 second', (now() - failing_since) / 2)) end

@@ -5,6 +5,7 @@ use std::{collections::HashMap, time::Duration};
 use assay_auth::Seal;
 use assay_proto::{CustomerId, Fault};
 use assay_runtime::{Database, Runtime, begin, trace};
+use assay_work::{MOST_TAKEN, NO_END, announce};
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use sqlx::PgPool;
 use tokio::{
@@ -15,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::{
-    backoff,
+    DELIVERY, backoff,
     client::{Message, WebhookClient},
-    outcome::Health,
+    outcome::{Health, Outcome},
     rounds::{self, Attempt, Due, Round},
 };
 use crate::{
@@ -136,6 +137,9 @@ impl Sender {
     async fn run(self, mut round: Round, stopping: CancellationToken) -> CustomerId {
         if let Err(fault) = self.try_run(&mut round, &stopping).await {
             tracing::warn!(webhook.id = %round.webhook, error = %fault, "cannot finish a round");
+            if let Err(fault) = rounds::end(&self.db, round.webhook).await {
+                tracing::debug!(webhook.id = %round.webhook, error = %fault, "cannot end a round");
+            }
         }
         round.customer
     }
@@ -145,6 +149,15 @@ impl Sender {
         let secrets = round.secrets.iter().map(String::as_str);
         let signer = Signer::open(&self.seal, round.webhook, secrets)?;
         let mut health = Health::Failing;
+        if round.taken > MOST_TAKEN
+            && let Some(first) = round.due.first()
+        {
+            let outcome = Outcome::failed(NO_END.to_owned());
+            let notification = first.notification.id.clone();
+            announce(DELIVERY.kind, &format!("{}.{notification}", round.webhook), NO_END);
+            let given_up = Attempt { notification, outcome, delay: None };
+            return self.finish(round, &[given_up], health).await;
+        }
         loop {
             let attempts = self.send(round, &signer, ends).await?;
             health = attempts.iter().fold(health, |health, one| health.after(&one.outcome));

@@ -51,6 +51,45 @@ async fn a_failed_delivery_is_retried_until_the_receiver_accepts_it() -> Result<
 }
 
 #[tokio::test]
+async fn a_delivery_that_no_program_survives_fails_and_others_are_sent() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let receiver = Receiver::start(Behaviour::Answer(500)).await?;
+    let webhook = world.subscribe(&user, &receiver).await?;
+    let fatal = world.create(&user, numbered(1)).await?;
+    world.delivery(&user, &webhook, has_failed).await;
+    // Programs began to send it, and did not survive.
+    let taken = "update webhook set taken = 5, rests_until = now()";
+    sqlx::query(taken).execute(&world.db).await?;
+    receiver.set(Behaviour::Answer(200));
+    world.skip_delays().await?;
+    let failed =
+        world.delivery(&user, &webhook, |one| one.status() == DeliveryStatus::Failed).await;
+    assert!(failed.error.unwrap().starts_with("no attempt came to an end"));
+    let other = world.create(&user, numbered(2)).await?;
+    world.skip_delays().await?;
+    eventually("the other delivery", || async {
+        let sent = receiver.requests();
+        (sent.last()?.header("webhook-id") == other.id).then_some(())
+    })
+    .await;
+
+    // An operator sees it, and has it sent again.
+    let deliveries = assay_notification::WORK.iter().find(|work| work.kind == "delivery").unwrap();
+    let mut letters = Vec::new();
+    deliveries.list(&world.db, Some(user.customer), |one| letters.push(one)).await?;
+    assert_eq!(letters.len(), 1);
+    let mut connection = world.db.acquire().await?;
+    assert_eq!(deliveries.retry(&mut connection, Some(&[letters.remove(0).id])).await?, 1);
+    eventually("the delivery", || async {
+        let sent = receiver.requests();
+        (sent.last()?.header("webhook-id") == fatal.id).then_some(())
+    })
+    .await;
+    Ok(())
+}
+
+#[tokio::test]
 async fn hanging_receivers_of_some_customers_do_not_delay_other_customers() -> Result<()> {
     let world = World::new().await?;
     let hanging = Receiver::start(Behaviour::Hang).await?;

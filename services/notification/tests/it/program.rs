@@ -7,7 +7,6 @@ use assay_events::{Event, publish};
 use assay_notification::migrations;
 use assay_proto::{CustomerId, NotificationId};
 use assay_runtime::connect_options;
-use assay_servers::{DataDir, Nats};
 use assay_testkit::{TestDatabase, test_dir};
 use sqlx::PgPool;
 use tokio::process::Command;
@@ -65,18 +64,19 @@ async fn missing_options_are_named_and_help_lists_all_commands() -> Result<()> {
 }
 
 #[tokio::test]
-async fn dead_letters_are_read_from_nats() -> Result<()> {
-    let unreachable = ["--nats-url", "nats://127.0.0.1:1", "dead-letters", "list"];
-    let unreachable = program().args(unreachable).output().await?;
-    assert_eq!(unreachable.status.code(), Some(1));
-    assert!(output_of(&unreachable).contains("ASSAY_NATS_URL"), "{}", output_of(&unreachable));
+async fn dead_letters_are_read_from_the_database() -> Result<()> {
+    let without = program().args(["dead-letters", "list"]).output().await?;
+    assert_eq!(without.status.code(), Some(2));
+    assert!(output_of(&without).contains("ASSAY_DATABASE_URL"), "{}", output_of(&without));
 
-    let dir = test_dir()?.join(format!("program-{}", NotificationId::new()));
-    let nats = Nats::start(&DataDir::lock(dir)?, None).await?;
-    let list = program().args(["--nats-url", nats.url(), "dead-letters", "list"]).output().await?;
-    assert!(list.status.success());
+    let database = TestDatabase::create("notification", &migrations()).await?;
+    let of = |arguments: [&'static str; 3]| {
+        program().args(["--database-url", &database.url]).args(arguments).output()
+    };
+    let list = of(["dead-letters", "list", "--kind=delivery"]).await?;
+    assert!(list.status.success(), "{}", output_of(&list));
     assert_eq!(output_of(&list), "No dead letters found\n");
-    let none = program().args(["--nats-url", nats.url(), "dead-letters", "drop"]).output().await?;
+    let none = program().args(["dead-letters", "drop"]).output().await?;
     assert_eq!(none.status.code(), Some(2), "drop needs a selection");
-    nats.stop().await
+    Ok(())
 }

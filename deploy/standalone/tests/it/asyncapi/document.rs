@@ -25,7 +25,7 @@ const ABOUT: &str = "\
 Events that Assay publishes on NATS JetStream.
 
 The channel `notifications` is stable: later versions keep all fields and may add others. \
-`docs/subscribers.md` explains how to subscribe. The events of the services and dead letters, tagged \
+`docs/subscribers.md` explains how to subscribe. The events of the services, tagged \
 `internal`, are for communication between Assay's programs. They are documented for operators and \
 can change in every version. Other messages on subjects that begin with `assay.` are not stored in a \
 stream and are private.
@@ -56,7 +56,6 @@ pub(super) fn asyncapi() -> Value {
         }},
         "channels": {
             "notifications": notifications(),
-            "dead-letters": dead_letters(),
         },
         "operations": {},
         "components": {
@@ -68,12 +67,6 @@ pub(super) fn asyncapi() -> Value {
                     "A notification",
                     &event("notifications", &any_noun(), "Notification"),
                     "Headers",
-                ),
-                "DeadLetter": message(
-                    "The unchanged message that a service could not apply: usually an event, but \
-                     possibly any data",
-                    &json!({}),
-                    "DeadLetterHeaders",
                 ),
             },
         },
@@ -131,21 +124,6 @@ fn notifications() -> Value {
             "action": {"description": "`Action` of the notification in the same form, such as `created`"},
         },
         "messages": {"Notification": {"$ref": "#/components/messages/Notification"}},
-    })
-}
-
-fn dead_letters() -> Value {
-    json!({
-        "title": "Dead letters",
-        "address": "assay.dead-letters.{service}.{consumer}",
-        "description": "Events that a service could not apply. Operators manage them with \
-            `assay dead-letters`. Stream `ASSAY_DEAD_LETTERS`, kept for 90 days.",
-        "tags": [{"name": "internal"}],
-        "parameters": {
-            "service": {"description": "Service that published the event"},
-            "consumer": {"description": "Consumer that failed to apply the event"},
-        },
-        "messages": {"DeadLetter": {"$ref": "#/components/messages/DeadLetter"}},
     })
 }
 
@@ -251,21 +229,11 @@ fn schemas() -> Value {
     let mut schemas: Map<String, Value> = schemas.into_iter().collect();
     schemas.insert("CloudEvent".to_owned(), envelope());
     let id = json!({"type": "string", "format": "uuid", "description": "`id` of the event"});
-    let text = |description: &str| json!({"type": "string", "description": description});
     let traced = json!({
         "traceparent": {"$ref": "#/components/schemas/CloudEvent/properties/traceparent"},
         "tracestate": {"$ref": "#/components/schemas/CloudEvent/properties/tracestate"},
-        "Assay-Consumer": text("Only on a redelivered dead letter: the consumer that it is \
-            for"),
     });
     schemas.insert("Headers".to_owned(), headers(&traced, &id));
-    let why = json!({
-        "Assay-Reason": text("Error of the last attempt"),
-        "Assay-Tries": text("Number of attempts"),
-        "Assay-Subject": text("Subject of the original message"),
-    });
-    let own_id = text("Id of the message and the consumer");
-    schemas.insert("DeadLetterHeaders".to_owned(), headers(&why, &own_id));
     Value::Object(schemas)
 }
 

@@ -14,13 +14,8 @@ use serde_json::{Value, json};
 use super::{document, problems, tour, validator};
 use crate::world::World;
 
-const STREAMS: [&str; 5] = [
-    "ASSAY_IDENTITY",
-    "ASSAY_CATALOG",
-    "ASSAY_EXECUTION",
-    "ASSAY_NOTIFICATIONS",
-    "ASSAY_DEAD_LETTERS",
-];
+const STREAMS: [&str; 4] =
+    ["ASSAY_IDENTITY", "ASSAY_CATALOG", "ASSAY_EXECUTION", "ASSAY_NOTIFICATIONS"];
 
 /// A stored message.
 struct Message {

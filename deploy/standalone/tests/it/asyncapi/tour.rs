@@ -31,8 +31,11 @@ pub(super) async fn of(world: &World, nats: &Client) {
     let stored = jetstream.get_stream("ASSAY_EXECUTION").await.unwrap().get_info().await.unwrap();
     jetstream.publish(subject, "{".into()).await.unwrap().await.unwrap();
     let stream = jetstream.get_stream("ASSAY_EXECUTION").await.unwrap();
-    eventually("dead letters", || async { jetstream.get_stream("ASSAY_DEAD_LETTERS").await.ok() })
-        .await;
+    eventually("acknowledged deliveries", || async {
+        let consumer = stream.consumer_info("notification").await.ok()?;
+        (consumer.ack_floor.stream_sequence > stored.state.last_sequence).then_some(())
+    })
+    .await;
     // The message belongs to no service, so it is not documented.
     stream.delete_message(stored.state.last_sequence + 1).await.unwrap();
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use assay_events::unpublished;
 use assay_runtime::connect_options;
-use async_nats::jetstream::{self, message::StreamMessage, stream::Stream};
+use async_nats::jetstream;
 use sqlx::PgPool;
 use tokio::time::{interval, timeout};
 
@@ -90,7 +90,8 @@ impl Pipeline {
     async fn failures(&self) -> Vec<(String, String, i32)> {
         let mut failures = Vec::new();
         for db in self.databases() {
-            let failed = "select consumer, event_id::text, failures from inbox_parked";
+            let failed = "select consumer, event_id::text, failures from inbox_parked
+                          where given_up_at is null";
             let failed = sqlx::query_as(failed).fetch_all(db).await.unwrap();
             failures.extend::<Vec<(String, String, i32)>>(failed);
         }
@@ -121,7 +122,8 @@ impl Pipeline {
             }
         }
         for db in self.databases() {
-            let parked = sqlx::query_scalar("select count(*) from inbox_parked");
+            let parked =
+                sqlx::query_scalar("select count(*) from inbox_parked where given_up_at is null");
             let parked: i64 = parked.fetch_one(db).await.unwrap();
             if parked > 0 {
                 return Some(format!("{parked} parked events"));
@@ -130,20 +132,6 @@ impl Pipeline {
         // Checked last, because the other consumers add notifications.
         let backlog = unpublished(&self.notification).await.unwrap();
         (backlog > 0).then(|| "a notification in the outbox".to_owned())
-    }
-
-    pub(super) async fn stream(&self, name: &str) -> Stream {
-        self.jetstream.get_stream(name).await.unwrap()
-    }
-
-    /// The messages of a stream, in its order.
-    pub(super) async fn messages(&self, name: &str) -> Vec<StreamMessage> {
-        let stream = self.stream(name).await;
-        let mut messages = Vec::new();
-        for sequence in 1..=stream.cached_info().state.last_sequence {
-            messages.push(stream.get_raw_message(sequence).await.unwrap());
-        }
-        messages
     }
 
     /// Publishes a message without the outbox and without an id, so that JetStream detects no

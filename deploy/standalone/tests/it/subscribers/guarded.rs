@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use assay_events::EVENT;
+use assay_runtime::connect_options;
 use assay_testkit::eventually;
 use async_nats::{
     Client, ConnectOptions,
@@ -9,11 +11,12 @@ use async_nats::{
 };
 use futures::StreamExt as _;
 use serde_json::json;
+use sqlx::PgPool;
 use tokio::time::timeout;
 
 use super::{Subscriber, notify, python, subscribe};
 use crate::{
-    junit, process,
+    junit,
     world::{World, create_project, id, nats_password, nats_url_as},
 };
 
@@ -59,30 +62,28 @@ async fn publish_from_every_service(world: &World) {
     .await;
 }
 
-/// Makes every consumer fail; an operator lists and drops the dead letters.
+/// Makes every consumer fail; an operator finds and drops the dead letters.
 async fn dead_letters_of_every_consumer(world: &World, operator: &Client) {
     for subject in ["assay.execution.x", "assay.catalog.x.secrets.x", "assay.catalog.x.retention.x"]
     {
         let published = jetstream::new(operator.clone()).publish(subject, "{".into()).await;
         published.unwrap().await.unwrap();
     }
-    let operate = async |arguments: [&str; 3]| {
-        let mut command = process::command(&process::data_dir());
-        command.env("ASSAY_NATS_URL", nats_url_as(world.nats_url(), "operator"));
-        String::from_utf8(command.args(arguments).output().await.unwrap().stdout).unwrap()
-    };
-    for (consumer, letters) in
-        [("catalog", "1 "), ("execution", "1 "), ("identity", "1 "), ("notification", "3 ")]
-    {
-        let of_consumer = format!("--consumer={consumer}");
-        let list = ["dead-letters", "list", &of_consumer];
-        eventually("dead letters of every consumer", || async {
-            let listed = operate(list).await;
-            listed.lines().last()?.starts_with(letters).then_some(())
-        })
-        .await;
+    let mut databases = Vec::new();
+    for url in world.databases() {
+        databases.push(PgPool::connect_with(connect_options(url).unwrap()).await.unwrap());
     }
-    assert_eq!(operate(["dead-letters", "drop", "--all"]).await, "6 dead letters dropped\n");
+    eventually("dead letters of every consumer", || async {
+        let mut counts = Vec::new();
+        for db in &databases {
+            counts.push(EVENT.list(db, None, drop).await.unwrap());
+        }
+        (counts == [1, 1, 1, 3]).then_some(())
+    })
+    .await;
+    for db in &databases {
+        EVENT.drop(&mut db.acquire().await.unwrap(), None).await.unwrap();
+    }
 }
 
 /// Neither directly nor by having messages delivered there.

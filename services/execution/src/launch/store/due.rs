@@ -1,10 +1,37 @@
 //! Launches in PostgreSQL that are due: their results are to be stored. The task that does so reads
 //! those of all customers.
 
+use std::time::Duration;
+
 use assay_proto::{CustomerId, Fault, LaunchId};
+use assay_work::{Patience, Queue, Work};
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool};
 
 use super::{COLUMNS, Row, StoredLaunch, requests};
+
+/// Storing the results of a launch. If it is dropped, they are not stored, and its requests are removed
+/// as those of a launch that has ended.
+pub(crate) const LAUNCH: Work = Work {
+    kind: "launch",
+    queue: Queue::Unfinished {
+        patience: Patience {
+            first: Duration::from_secs(1),
+            longest: Duration::from_mins(5),
+            failures: i32::MAX,
+        },
+        pending: "exists (
+            select from launch l
+            where l.customer_id = w.customer_id and l.id = w.id and l.due_at is not null
+        )",
+        drop: "update launch l
+               set ended_at = coalesce(ended_at, now()), due_at = null, leased_until = null,
+                   needs_caller = false, kept_until = now(), last_sequence = greatest(last_sequence, (
+                       select coalesce(max(sequence), 0) from launch_request r
+                       where r.customer_id = l.customer_id and r.launch_id = l.id
+                   ))
+               where (customer_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))",
+    },
+};
 
 /// Seconds for which a program takes a launch. It extends them while it works.
 pub(in super::super) const LEASE: f64 = 30.0;
@@ -15,25 +42,28 @@ const KEPT: i32 = 10;
 /// Maximum number of launches whose requests are removed in a round.
 const BATCH: i64 = 100;
 
-/// Takes the next launch that is due, and counts that before anything is done with it: of a customer that has the fewest taken, and of none of those
-/// that are `busy`, so that many launches of one customer do not delay those of others.
+/// Takes the next launch that is due: of a customer that has the fewest taken, and of none of those that
+/// are `busy`, so that many launches of one customer do not delay those of others. One that was given up
+/// is taken after a day, unless an operator has it stored before.
 pub(in super::super) async fn take_due(
     db: impl PgExecutor<'_>,
     busy: &[CustomerId],
 ) -> Result<Option<StoredLaunch>, Fault> {
+    let is_due = LAUNCH.is_due("l.customer_id", "l.id");
     let take = sqlx::query_as(AssertSqlSafe(format!(
         "with taken as (
              select customer_id, count(*) as launches from launch
              where leased_until > now()
              group by customer_id
          )
-         update launch set leased_until = now() + make_interval(secs => $1), taken = taken + 1
+         update launch set leased_until = now() + make_interval(secs => $1)
          where (customer_id, id) = (
              select l.customer_id, l.id from launch l
              left join taken using (customer_id)
              where l.due_at <= now() and (l.leased_until is null or l.leased_until <= now())
                and (not l.needs_caller or l.due_at <= now() - interval '1 day')
                and l.customer_id <> all($2)
+               and (l.due_at <= now() - interval '1 day' or {is_due})
              order by coalesce(taken.launches, 0), l.due_at
              limit 1
              for update of l skip locked
@@ -62,26 +92,9 @@ pub(in super::super) async fn release(
     db: impl PgExecutor<'_>,
     launch: &StoredLaunch,
 ) -> Result<(), Fault> {
-    let release = sqlx::query(
-        "update launch set leased_until = null, taken = 0 where customer_id = $1 and id = $2",
-    );
+    let release =
+        sqlx::query("update launch set leased_until = null where customer_id = $1 and id = $2");
     release.bind(launch.customer).bind(launch.id).execute(db).await?;
-    Ok(())
-}
-
-/// Lets a launch wait after a failure: a second, and twice as long after each further one, up to
-/// five minutes.
-pub(in super::super) async fn postpone(
-    db: impl PgExecutor<'_>,
-    launch: &StoredLaunch,
-) -> Result<(), Fault> {
-    let postpone = sqlx::query(
-        "update launch
-         set failures = failures + 1, taken = 0,
-             leased_until = now() + make_interval(secs => least(2.0 ^ least(failures, 20), 300))
-         where customer_id = $1 and id = $2",
-    );
-    postpone.bind(launch.customer).bind(launch.id).execute(db).await?;
     Ok(())
 }
 
@@ -91,7 +104,7 @@ pub(in super::super) async fn wait_for_caller(
     launch: &StoredLaunch,
 ) -> Result<(), Fault> {
     let wait = sqlx::query(
-        "update launch set needs_caller = true, leased_until = null, taken = 0
+        "update launch set needs_caller = true, leased_until = null
          where customer_id = $1 and id = $2",
     );
     wait.bind(launch.customer).bind(launch.id).execute(db).await?;
@@ -135,7 +148,7 @@ pub(in super::super) async fn end(
     let end = sqlx::query_scalar(
         "update launch
          set ended_at = coalesce(ended_at, now()), last_sequence = $3, due_at = null,
-             leased_until = null, needs_caller = false, failures = 0, taken = 0,
+             leased_until = null, needs_caller = false,
              kept_until = now() + make_interval(mins => $5)
          where customer_id = $1 and id = $2 and due_at <= now() and (ended_at is not null) = $4
          returning extract(epoch from now() - coalesce(finished_at, now()))::float8",

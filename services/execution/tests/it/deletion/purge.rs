@@ -74,6 +74,7 @@ async fn a_file_that_cannot_be_removed_delays_only_its_execution() -> Result<()>
         "the execution with the file"
     );
     fs::remove_file(obstacle)?;
+    world.change("update unfinished_work set next_attempt_at = now()").await?;
     purge_deleted(&world.db, world.artifacts_store()).await?;
     assert_eq!((rows(&world).await?, world.files()), (0, 0));
     Ok(())

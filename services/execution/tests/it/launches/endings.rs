@@ -1,7 +1,7 @@
 //! Ends of launches and of their executions, in any order and in spite of faults.
 
 use anyhow::Result;
-use assay_proto::ExecutionStatus;
+use assay_proto::{ExecutionStatus, TestResult};
 use assay_runtime::begin;
 use assay_testkit::eventually;
 use futures::future::try_join_all;
@@ -27,16 +27,77 @@ async fn without_a_caller_the_requests_of_a_launch_become_an_artifact_after_a_da
 }
 
 #[tokio::test]
-async fn a_launch_that_no_program_survives_is_given_up_and_kept_as_an_artifact() -> Result<()> {
+async fn a_launch_that_no_program_survives_is_given_up_until_an_operator_retries_it() -> Result<()>
+{
     let world = World::new().await?;
     let launch = world.start_launch("Nightly").await?;
     launch.test("pays", "PASSED").await?;
     let id = launch.finish().await?;
-    // Programs took the launch, and did not survive.
-    world.change("update launch set taken = 5").await?;
+    // Programs began to store its results, and did not survive.
+    let taken = "insert into unfinished_work (kind, customer_id, id, taken)
+                 select 'launch', customer_id, id, 5 from launch";
+    world.change(taken).await?;
+    let given_up = "select count(*) from unfinished_work where given_up_at is not null";
+    for _ in 0..2 {
+        world.close_launches().await?;
+        assert_eq!(world.count(given_up).await?, 1);
+        assert_eq!(world.execution(&id).await?.status(), ExecutionStatus::Running);
+    }
+    retry(&world, "launch").await?;
     world.close_launches().await?;
+    let execution = world.execution(&id).await?;
+    assert_eq!(execution.status(), ExecutionStatus::Completed);
+    assert_eq!(execution.result(), TestResult::Passed);
+    assert_eq!(world.count("select count(*) from unfinished_work").await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_launch_that_was_given_up_is_kept_as_an_artifact_after_a_day() -> Result<()> {
+    let world = World::new().await?;
+    let launch = world.start_launch("Nightly").await?;
+    launch.test("pays", "PASSED").await?;
+    let id = launch.finish().await?;
+    let given_up = "insert into unfinished_work (kind, customer_id, id, taken, given_up_at)
+                    select 'launch', customer_id, id, 0, now() from launch";
+    world.change(given_up).await?;
+    world.close_launches().await?;
+    assert_eq!(world.count(LATE).await?, 0);
+
+    world.change("update launch set due_at = now() - interval '25 hours'").await?;
+    world.launches_of_replica()?.round().await?;
     assert_eq!(world.count(LATE).await?, 1);
     assert_eq!(world.execution(&id).await?.status(), ExecutionStatus::Completed);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_results_of_a_dropped_launch_are_not_stored() -> Result<()> {
+    let world = World::new().await?;
+    let launch = world.start_launch("Nightly").await?;
+    launch.test("pays", "PASSED").await?;
+    launch.finish().await?;
+    let given_up = "insert into unfinished_work (kind, customer_id, id, taken, given_up_at)
+                    select 'launch', customer_id, id, 0, now() from launch";
+    world.change(given_up).await?;
+    let mut connection = world.db.acquire().await?;
+    let launches = assay_execution::WORK.iter().find(|work| work.kind == "launch").unwrap();
+    assert_eq!(launches.drop(&mut connection, None).await?, 1);
+    world.close_launches().await?;
+    for left in
+        [LATE, "select count(*) from launch_request", "select count(*) from unfinished_work"]
+    {
+        assert_eq!(world.count(left).await?, 0, "{left}");
+    }
+    Ok(())
+}
+
+/// Has dead letters of a kind attempted again.
+async fn retry(world: &World, kind: &str) -> Result<()> {
+    let mut connection = world.db.acquire().await?;
+    for work in assay_execution::WORK.iter().filter(|work| work.kind == kind) {
+        work.retry(&mut connection, None).await?;
+    }
     Ok(())
 }
 

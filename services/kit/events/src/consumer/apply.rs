@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 
 use assay_proto::CustomerId;
+use assay_work::MOST_TAKEN;
 use sqlx::Error;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    dead_letter,
     definition::{Consumer, Handler},
     delivery::Delivery,
     parked,
@@ -16,14 +16,13 @@ use super::{
     retry::{self, ParkedSignal},
     session::{Outcome, Session},
 };
-use crate::{
-    Nats,
-    connection::{STATEMENT_TIMEOUT, within},
-    nats,
-};
+use crate::connection::{STATEMENT_TIMEOUT, within};
 
 /// Events that are not applied yet.
 type Events<'a> = &'a [(&'a Delivery, &'a Received)];
+
+/// A customer with its events, in their order.
+type OfCustomer<'a> = (CustomerId, Vec<(&'a Delivery, &'a Received)>);
 
 /// The next turn of a customer.
 struct Turn<'a> {
@@ -38,13 +37,12 @@ impl Consumer {
     /// each, so that none waits until a large change of another is applied.
     pub(super) async fn apply(
         &self,
-        nats: &Nats,
         session: &mut Session<'_, impl Handler>,
         signal: &ParkedSignal,
         deliveries: &[Delivery],
         stop: &CancellationToken,
     ) -> Result<(), Error> {
-        let customers = self.by_customer(nats, deliveries).await;
+        let customers = self.by_customer(session, deliveries).await?;
         let from = Instant::now();
         let turns = customers.iter().map(|(customer, events)| (*customer, &events[..]));
         let mut turns: VecDeque<_> =
@@ -64,16 +62,18 @@ impl Consumer {
     /// Returns the events of each customer, in their order.
     async fn by_customer<'a>(
         &self,
-        nats: &Nats,
+        session: &mut Session<'_, impl Handler>,
         deliveries: &'a [Delivery],
-    ) -> Vec<(CustomerId, Vec<(&'a Delivery, &'a Received)>)> {
-        let mut customers: Vec<(CustomerId, Vec<_>)> = Vec::new();
+    ) -> Result<Vec<OfCustomer<'a>>, Error> {
+        let mut customers: Vec<OfCustomer<'a>> = Vec::new();
         for delivery in deliveries {
             match &delivery.event {
-                _ if delivery.is_not_for(self.name) => delivery.acknowledge().await,
                 Err(error) => {
-                    let reason = format!("not a valid event: {error}");
-                    self.give_up(nats, delivery, &reason).await;
+                    let reason = format!("{}: {error}", retry::INVALID);
+                    let connection = &mut session.connection;
+                    let kept = parked::keep_invalid(connection, self, delivery, &reason);
+                    within(STATEMENT_TIMEOUT, kept).await?;
+                    delivery.terminate().await;
                 }
                 Ok(event) => {
                     let group = customers.iter_mut().find(|(id, _)| *id == event.customer());
@@ -84,21 +84,24 @@ impl Consumer {
                 }
             }
         }
-        customers
+        Ok(customers)
     }
 
     /// Applies the first events of a customer. An event that fails is parked; if it is blocked, later
-    /// events may be blocked too and are parked with it.
+    /// events may be blocked too and are parked with it. So are those that were delivered many times,
+    /// because parked events are counted before they are applied.
     async fn take(
         &self,
         turn: &mut Turn<'_>,
         session: &mut Session<'_, impl Handler>,
         signal: &ParkedSignal,
     ) -> Result<(), Error> {
-        let mut divert = !signal.is_empty() && {
-            let diverted = parked::are_diverted(&mut session.connection, self, turn.customer);
-            within(STATEMENT_TIMEOUT, diverted).await?
-        };
+        let is_suspect = turn.events.iter().any(|(one, _)| one.delivered > MOST_TAKEN.into());
+        let mut divert = is_suspect
+            || !signal.is_empty() && {
+                let diverted = parked::are_diverted(&mut session.connection, self, turn.customer);
+                within(STATEMENT_TIMEOUT, diverted).await?
+            };
         if !divert {
             let events: Vec<_> = turn.events.iter().map(|(_, event)| *event).collect();
             let Outcome { applied, fault, pause } =
@@ -123,16 +126,6 @@ impl Consumer {
             turn.settle(turn.events.len()).await;
         }
         Ok(())
-    }
-
-    async fn give_up(&self, nats: &Nats, delivery: &Delivery, reason: &str) {
-        match dead_letter::keep(nats, self, delivery.into(), reason, 1).await {
-            Ok(()) => delivery.terminate().await,
-            Err(error) => {
-                tracing::warn!(consumer = self.name, %error, "cannot store a dead letter; retrying");
-                delivery.reject(Some(nats::RESPONSE_TIMEOUT)).await;
-            }
-        }
     }
 }
 

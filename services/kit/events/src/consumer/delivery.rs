@@ -11,9 +11,6 @@ use tokio::time::timeout;
 use super::received::Received;
 use crate::nats::RESPONSE_TIMEOUT;
 
-/// Header of a redelivered dead letter with the consumer that it is for.
-pub(crate) const ADDRESSEE: &str = "Assay-Consumer";
-
 /// A delivered message and the event in it, if it is valid.
 pub(super) struct Delivery {
     pub(super) message: Message,
@@ -21,6 +18,8 @@ pub(super) struct Delivery {
     pub(super) sequence: u64,
     /// Number of later messages in the stream for the consumer.
     pub(super) backlog: u64,
+    /// Number of deliveries, including this one.
+    pub(super) delivered: i64,
     settled: AtomicBool,
 }
 
@@ -28,16 +27,10 @@ impl Delivery {
     pub(super) fn new(message: Message) -> Self {
         let event = Received::read(&message.payload);
         let info = message.info().ok();
-        let (sequence, backlog) =
-            info.map(|info| (info.stream_sequence, info.pending)).unwrap_or_default();
-        Self { message, event, sequence, backlog, settled: AtomicBool::new(false) }
-    }
-
-    /// Whether the message is for another consumer.
-    pub(super) fn is_not_for(&self, consumer: &str) -> bool {
-        let headers = self.message.headers.as_ref();
-        let addressee = headers.and_then(|headers| headers.get(ADDRESSEE));
-        addressee.is_some_and(|addressee| addressee.as_str() != consumer)
+        let (sequence, backlog, delivered) = info
+            .map(|info| (info.stream_sequence, info.pending, info.delivered))
+            .unwrap_or_default();
+        Self { message, event, sequence, backlog, delivered, settled: AtomicBool::new(false) }
     }
 
     /// Whether the message is acknowledged, rejected or terminated.

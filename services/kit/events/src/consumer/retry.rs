@@ -14,6 +14,7 @@ use std::{
 };
 
 use assay_proto::{CustomerId, Fault};
+use assay_work::{MOST_TAKEN, NO_END, causes};
 use sqlx::{Error, PgPool};
 use tokio::{
     sync::Notify,
@@ -21,16 +22,15 @@ use tokio::{
 };
 
 use super::{
-    dead_letter,
     definition::{Consumer, Handler},
     parked::{self, Parked},
     received::Received,
-    session::{Limits, Outcome, Session, causes},
+    session::{Limits, Outcome, Session},
 };
-use crate::{
-    Nats,
-    connection::{RETRY_INTERVAL, STATEMENT_TIMEOUT, within},
-};
+use crate::connection::{RETRY_INTERVAL, STATEMENT_TIMEOUT, within};
+
+/// The reason of a message that is a dead letter because it is not an event.
+pub(super) const INVALID: &str = "not a valid event";
 
 /// Number of attempts after which an event becomes a dead letter.
 const MOST_ATTEMPTS: i32 = 5;
@@ -43,6 +43,9 @@ const BYTES: i64 = 256 * 1024;
 
 /// Interval of the search for events that are due.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Interval of the search for dead letters that an operator retries.
+const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Interval of metrics.
 const METRICS_INTERVAL: Duration = Duration::from_secs(5);
@@ -105,28 +108,42 @@ pub(super) fn is_blocked(fault: &Fault) -> bool {
 pub(super) struct Retrier<'a, H> {
     pub(super) consumer: &'a Consumer,
     pub(super) pool: &'a PgPool,
-    pub(super) nats: &'a Nats,
     pub(super) handler: &'a H,
     pub(super) parked: ParkedSignal,
+    /// Whether this program has retried before, and lost the connection.
+    pub(super) is_interrupted: bool,
 }
 
 impl<H: Handler> Retrier<'_, H> {
     /// Runs until dropped.
-    pub(super) async fn run(&self) {
+    pub(super) async fn run(mut self) {
         loop {
             if let Err(error) = self.retry_all().await {
                 tracing::debug!(consumer = self.consumer.name, %error, "cannot retry parked events yet");
+                self.is_interrupted = true;
                 sleep(RETRY_INTERVAL).await;
             }
-            if self.parked.is_empty() {
-                self.parked.added().await;
-            }
+            while self.parked.is_empty() && !self.are_retried().await {}
         }
+    }
+
+    /// Waits until an event is parked, or until it may be that an operator retries dead letters. Returns
+    /// whether there is a parked event.
+    async fn are_retried(&self) -> bool {
+        if timeout(LOOK_INTERVAL, self.parked.added()).await.is_ok() {
+            return true;
+        }
+        let exist = within(STATEMENT_TIMEOUT, parked::exist(self.pool, self.consumer)).await;
+        exist.unwrap_or_default()
     }
 
     /// Retries parked events until none is left.
     async fn retry_all(&self) -> Result<(), Error> {
         let mut session = Session::open(self.pool, self.consumer, self.handler, LIMITS).await?;
+        if self.is_interrupted {
+            let taken_back = parked::take_back(&mut session.connection, self.consumer);
+            within(STATEMENT_TIMEOUT, taken_back).await?;
+        }
         let mut measured: Option<Instant> = None;
         loop {
             if measured.is_none_or(|measured| measured.elapsed() > METRICS_INTERVAL) {
@@ -154,19 +171,29 @@ impl<H: Handler> Retrier<'_, H> {
         }
     }
 
-    /// Applies the first due events of a customer, up to one that fails.
+    /// Applies the first due events of a customer, up to one that fails. The attempt is counted for the
+    /// first event before, and alone if an attempt did not come to an end: then it may be the cause.
     async fn retry_customer(
         &self,
         session: &mut Session<'_, H>,
         customer: CustomerId,
     ) -> Result<(), Error> {
-        let due = parked::read(&mut session.connection, self.consumer, customer, BATCH, BYTES);
+        let taken = parked::take(&mut session.connection, self.consumer, customer);
+        let taken = within(STATEMENT_TIMEOUT, taken).await?;
+        let limit = if taken > 1 { 1 } else { BATCH };
+        let due = parked::read(&mut session.connection, self.consumer, customer, limit, BYTES);
         let due = within(STATEMENT_TIMEOUT, due).await?;
-        let events: Result<Vec<_>, _> =
-            due.iter().map(|parked| Received::read(&parked.payload)).collect();
-        // Only valid events are parked.
-        let events = events.map_err(|error| Error::Decode(error.into()))?;
+        let Some(first) = due.first() else { return Ok(()) };
+        if taken > MOST_TAKEN {
+            return self.give_up(session, first, first.failures + taken, NO_END).await;
+        }
+        // Valid events come before a message that is not, which an operator has retried.
+        let read = due.iter().map_while(|parked| Received::read(&parked.payload).ok());
+        let events: Vec<_> = read.collect();
         let events: Vec<_> = events.iter().collect();
+        if events.is_empty() {
+            return self.give_up(session, first, 1, INVALID).await;
+        }
         let Outcome { applied, fault, pause } = session.apply(&events, true).await?;
         if let Some((parked, fault)) = due.get(applied).zip(fault) {
             self.handle_failure(session, parked, &fault).await?;
@@ -185,29 +212,25 @@ impl<H: Handler> Retrier<'_, H> {
         let (consumer, failures) = (self.consumer, parked.failures + 1);
         let is_blocked = is_blocked(fault);
         record_failure(consumer, parked.event_id, failures, fault);
-        let mut delay = backoff(consumer, fault, failures);
+        let delay = backoff(consumer, fault, failures);
         if failures >= MOST_ATTEMPTS && (!is_blocked || parked.age() >= consumer.give_up_after) {
-            let letter = dead_letter::Letter {
-                subject: &parked.subject,
-                sequence: parked.sequence(),
-                payload: parked.payload.clone(),
-            };
-            let reason = causes(fault);
-            match dead_letter::keep(self.nats, consumer, letter, &reason, failures).await {
-                Ok(()) => {
-                    let events = [parked.event_id];
-                    let removed = parked::remove(&mut session.connection, consumer.name, &events);
-                    return within(STATEMENT_TIMEOUT, removed).await;
-                }
-                Err(error) => {
-                    tracing::warn!(consumer = consumer.name, %error, "cannot store a dead letter; retrying");
-                    delay = delay.max(STATEMENT_TIMEOUT);
-                }
-            }
+            return self.give_up(session, parked, failures, &causes(fault)).await;
         }
-        let connection = &mut session.connection;
-        let postponed = parked::postpone(connection, consumer, parked, is_blocked, delay);
+        let (connection, failed) = (&mut session.connection, (parked, &causes(fault)[..]));
+        let postponed = parked::postpone(connection, consumer, failed, is_blocked, delay);
         within(STATEMENT_TIMEOUT, postponed).await
+    }
+
+    async fn give_up(
+        &self,
+        session: &mut Session<'_, H>,
+        parked: &Parked,
+        attempts: i32,
+        reason: &str,
+    ) -> Result<(), Error> {
+        let (connection, why) = (&mut session.connection, (attempts, reason));
+        let given_up = parked::give_up(connection, self.consumer, parked.event_id, why);
+        within(STATEMENT_TIMEOUT, given_up).await
     }
 }
 

@@ -1,7 +1,6 @@
 //! The database connection of a consumer, and the transactions that apply events.
 
 use std::{
-    iter::successors,
     panic::AssertUnwindSafe,
     time::{Duration, Instant},
 };
@@ -177,10 +176,4 @@ impl<'a, H: Handler> Session<'a, H> {
         metrics::counter!("assay_events_applied_total", "consumer" => name).increment(count);
         Ok(())
     }
-}
-
-/// Returns the message of a fault with all its causes.
-pub(super) fn causes(fault: &Fault) -> String {
-    let chain = successors(Some(fault as &dyn std::error::Error), |error| error.source());
-    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

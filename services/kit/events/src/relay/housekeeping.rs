@@ -16,6 +16,9 @@ const METRICS_INTERVAL: Duration = Duration::from_secs(10);
 /// Number of metrics intervals between removals of old rows.
 const REMOVAL_TICKS: u64 = 6;
 
+/// Time for which dead letters are kept.
+const DEAD_LETTER_RETENTION: Duration = Duration::from_hours(24 * 90);
+
 /// Maximum number of rows that a statement removes, so that it is short.
 const BATCH: i64 = 1000;
 
@@ -56,7 +59,7 @@ fn record(stream: Stream, depth: f64, age: f64) {
     metrics::gauge!("assay_outbox_age_seconds", "stream" => stream.name()).set(age);
 }
 
-/// Removes rows past their retention. An event may be published again at the end of its retention
+/// Removes rows past their retention, and dead letters except the latest 10,000. An event may be published again at the end of its retention
 /// in the outbox, and delivered at the end of that in the stream, so the retention of the inbox is
 /// twice as long.
 ///
@@ -79,6 +82,18 @@ async fn remove_old(pool: &PgPool, retention: Duration) -> Result<(), Error> {
              where received_at < now() - make_interval(secs => $1)
              order by received_at limit $2))",
         retention * 2,
+    )
+    .await?;
+    remove(
+        pool,
+        "delete from inbox_parked where id = any(array(
+             select id from inbox_parked
+             where given_up_at < greatest(now() - make_interval(secs => $1), (
+                 select given_up_at from inbox_parked where given_up_at is not null
+                 order by given_up_at desc offset 10000 limit 1
+             ))
+             order by given_up_at limit $2))",
+        DEAD_LETTER_RETENTION,
     )
     .await
 }

@@ -1,8 +1,6 @@
 //! Delivery of events to consumers.
 
-use assay_events::Selection;
 use assay_proto::CustomerId;
-use assay_testkit::eventually;
 use async_nats::HeaderMap;
 
 use crate::world::World;
@@ -32,23 +30,17 @@ async fn a_failing_event_becomes_a_dead_letter_after_five_attempts_and_delays_no
     world.consumer();
     world.publish_together(0..6).await;
     assert_eq!(world.wait_for_effects(4).await, [0, 1, 4, 5]);
-    dead_letters(&world, 2).await;
-
-    let letter = world.stream("ASSAY_DEAD_LETTERS").await.get_raw_message(1).await.unwrap();
-    let header = |name| letter.headers.get(name).unwrap().to_string();
-    let subject = format!("assay.catalog.{}.test_case.created", world.customer);
-    assert_eq!(letter.subject.as_str(), "assay.dead-letters.catalog.notification");
-    assert_eq!(header("Assay-Subject"), subject);
-    assert_eq!(header("Assay-Tries"), "5");
-    assert!(header("Assay-Reason").starts_with("internal error: "));
+    for letter in world.wait_for_dead_letters(2).await {
+        assert_eq!((letter.attempts, letter.customer_id), (5, world.customer));
+        assert!(letter.reason.unwrap().starts_with("internal error: "));
+    }
 
     world.failures.clear();
-    let of_consumer = Selection::Consumer("notification".to_owned());
-    assert_eq!(world.dead_letters().await.replay(&of_consumer).await.unwrap(), 2);
+    assert_eq!(world.retry(None).await, 2);
     let mut late = world.wait_for_effects(6).await.split_off(4);
     late.sort_unstable();
     assert_eq!(late, [2, 3]);
-    assert_eq!(world.messages("ASSAY_DEAD_LETTERS").await, 0);
+    assert!(world.dead_letters().await.is_empty());
 }
 
 #[tokio::test]
@@ -116,26 +108,8 @@ async fn an_event_that_fails_is_parked_alone_although_others_are_applied_togethe
 
     let expected: Vec<_> = (0..100).filter(|number| ![7, 60, 61].contains(number)).collect();
     assert_eq!(world.wait_for_effects(97).await, expected);
-    dead_letters(&world, 3).await;
+    world.wait_for_dead_letters(3).await;
     assert_eq!(world.effects().await, expected, "each once");
-}
-
-#[tokio::test]
-async fn a_replayed_dead_letter_reaches_only_its_consumer() {
-    let mut world = World::new().await;
-    world.relay();
-    world.consumer();
-    world.publish_each([0]).await;
-    world.wait_for_effects(1).await;
-    let message = world.stream("ASSAY_CATALOG").await.get_raw_message(1).await.unwrap();
-    let text = String::from_utf8(message.payload.to_vec()).unwrap();
-    let other = text.replace(&text[text.find("\"id\":\"").unwrap()..][6..10], "0000");
-    let mut headers = HeaderMap::new();
-    headers.insert("Assay-Consumer", "execution");
-    world.send(&message.subject, headers, other.as_bytes()).await;
-    world.publish_each([1]).await;
-
-    assert_eq!(world.wait_for_effects(2).await, [0, 1]);
 }
 
 #[tokio::test]
@@ -147,7 +121,15 @@ async fn a_message_that_is_not_an_event_becomes_a_dead_letter() {
     world.wait_for_effects(1).await;
     world.send("assay.catalog.x", HeaderMap::new(), b"{").await;
 
-    dead_letters(&world, 1).await;
+    let [letter] = &world.wait_for_dead_letters(1).await[..] else { unreachable!() };
+    assert!(letter.reason.as_ref().unwrap().starts_with("not a valid event: "), "{letter:?}");
+    assert!(letter.about.as_ref().unwrap().contains("event none, subject assay.catalog.x"));
+
+    // It still is none.
+    assert_eq!(world.retry(None).await, 1);
+    world.wait_for_dead_letters(1).await;
+    world.publish_each([1]).await;
+    assert_eq!(world.wait_for_effects(2).await, [0, 1]);
 }
 
 #[tokio::test]
@@ -166,7 +148,7 @@ async fn lost_database_connections_lose_no_event() {
 
     let expected: Vec<_> = (0..400).collect();
     assert_eq!(world.wait_for_effects(400).await, expected);
-    assert_eq!(world.messages("ASSAY_DEAD_LETTERS").await, 0);
+    assert!(world.dead_letters().await.is_empty());
 }
 
 #[tokio::test]
@@ -182,11 +164,4 @@ async fn a_standby_consumer_takes_over() {
 
     let expected: Vec<_> = (0..100).collect();
     assert_eq!(world.wait_for_effects(100).await, expected);
-}
-
-async fn dead_letters(world: &World, count: u64) {
-    eventually("dead letters", || async {
-        (world.messages("ASSAY_DEAD_LETTERS").await >= count).then_some(())
-    })
-    .await;
 }

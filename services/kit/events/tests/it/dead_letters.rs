@@ -1,6 +1,6 @@
-//! Operations on dead letters.
+//! Events that are given up, and what an operator can do with them.
 
-use assay_events::{DeadLetter, Selection};
+use assay_events::EVENT;
 use assay_testkit::eventually;
 
 use crate::world::World;
@@ -13,76 +13,86 @@ async fn with_letters(numbers: [i32; 3]) -> World {
     world.relay();
     world.consumer();
     world.publish_each(numbers).await;
-    wait_for(&world, 3).await;
+    world.wait_for_dead_letters(3).await;
     world.failures.clear();
     world
-}
-
-async fn wait_for(world: &World, count: u64) {
-    eventually("dead letters", || async {
-        (world.messages("ASSAY_DEAD_LETTERS").await == count).then_some(())
-    })
-    .await;
-}
-
-async fn listed(world: &World, selection: &Selection) -> Vec<DeadLetter> {
-    let mut all = Vec::new();
-    let count =
-        world.dead_letters().await.list(selection, |letter| all.push(letter)).await.unwrap();
-    assert_eq!(u64::try_from(all.len()).unwrap(), count);
-    all
-}
-
-#[tokio::test]
-async fn operations_without_dead_letters_do_nothing() {
-    let world = World::new().await;
-    let letters = world.dead_letters().await;
-    assert_eq!(letters.replay(&Selection::All).await.unwrap(), 0);
-    assert_eq!(letters.drop(&Selection::Consumer("notification".to_owned())).await.unwrap(), 0);
-    assert!(listed(&world, &Selection::All).await.is_empty());
-    let unknown = letters.replay(&Selection::Ids(vec![0, 7])).await.unwrap_err();
-    assert_eq!(unknown.to_string(), "no such dead letter: 0, 7");
 }
 
 #[tokio::test]
 async fn a_dead_letter_has_its_origin_and_reason() {
     let world = with_letters([0, 1, 2]).await;
-    let all = listed(&world, &Selection::All).await;
-    let [first, ..] = &all[..] else { panic!("{all:?}") };
-    let first_event = world.stream("ASSAY_CATALOG").await.get_raw_message(1).await.unwrap();
-    let event = first_event.headers.get("Nats-Msg-Id").unwrap().to_string();
+    let all = world.dead_letters().await;
+    let event = world.stream("ASSAY_CATALOG").await.get_raw_message(1).await.unwrap();
+    let id = event.headers.get("Nats-Msg-Id").unwrap().to_string();
+    let letter = all.iter().find(|letter| letter.about.as_ref().unwrap().contains(&id)).unwrap();
 
-    assert_eq!((first.id, first.attempts.as_str()), (1, "5"));
-    assert_eq!((first.stream.as_str(), first.consumer.as_str()), ("catalog", "notification"));
-    assert_eq!(first.subject, first_event.subject.to_string());
-    assert_eq!(first.reason, "internal error: not  digestible");
-    assert_eq!(first.event.unwrap().to_string(), event);
-    assert_eq!(listed(&world, &Selection::Consumer("notification".to_owned())).await.len(), 3);
-    assert!(listed(&world, &Selection::Consumer("catalog".to_owned())).await.is_empty());
+    assert_eq!((letter.attempts, letter.customer_id), (5, world.customer));
+    let expected = format!(
+        "consumer notification, stream ASSAY_CATALOG, sequence 1, event {id}, subject {}",
+        event.subject
+    );
+    assert_eq!(letter.about.as_ref().unwrap(), &expected);
+    assert_eq!(letter.reason.as_ref().unwrap(), "internal error: not  digestible");
 }
 
 #[tokio::test]
-async fn selected_dead_letters_are_replayed_or_dropped() {
+async fn selected_dead_letters_are_retried_or_dropped() {
     let world = with_letters([0, 1, 2]).await;
-    let letters = world.dead_letters().await;
-    let some_missing = letters.drop(&Selection::Ids(vec![1, 2, 9])).await.unwrap_err();
-    assert_eq!(some_missing.to_string(), "no such dead letter: 9");
-    wait_for(&world, 3).await;
-
-    assert_eq!(letters.drop(&Selection::Ids(vec![2, 2])).await.unwrap(), 1);
-    assert_eq!(letters.replay(&Selection::Ids(vec![3, 1])).await.unwrap(), 2);
+    let mut ids: Vec<_> = world.dead_letters().await.into_iter().map(|letter| letter.id).collect();
+    let mut connection = world.pool.acquire().await.unwrap();
+    let dropped = [ids.remove(1), "17000".to_owned()];
+    assert_eq!(EVENT.drop(&mut connection, Some(&dropped)).await.unwrap(), 1);
+    assert_eq!(world.retry(Some(&ids)).await, 2);
     assert_eq!(world.wait_for_effects(2).await.len(), 2);
-    wait_for(&world, 0).await;
-    assert_eq!(letters.replay(&Selection::All).await.unwrap(), 0);
+    assert!(world.dead_letters().await.is_empty());
+    assert_eq!(world.retry(None).await, 0);
 }
 
 #[tokio::test]
-async fn a_replayed_event_that_fails_again_becomes_a_dead_letter_again() {
+async fn a_retried_event_that_fails_again_becomes_a_dead_letter_again() {
     let world = with_letters([0, 1, 2]).await;
     world.failures.set(1, "poison");
-    assert_eq!(world.dead_letters().await.replay(&Selection::All).await.unwrap(), 3);
+    assert_eq!(world.retry(None).await, 3);
     world.wait_for_effects(2).await;
-    wait_for(&world, 1).await;
-    let again = listed(&world, &Selection::All).await;
-    assert_eq!((again[0].id, again[0].attempts.as_str()), (4, "5"));
+    let again = world.wait_for_dead_letters(1).await;
+    assert_eq!(again[0].attempts, 5);
+}
+
+#[tokio::test]
+async fn an_event_that_no_program_survives_becomes_a_dead_letter_and_others_are_applied() {
+    let mut world = World::new().await;
+    world.failures.set(1, "fatal");
+    world.relay();
+    world.publish_each(0..5).await;
+    world.wait_until_published().await;
+    let mut deaths = 0;
+    let letters = loop {
+        let died = world.failures.deaths();
+        let (pool, nats) = (world.pool.clone(), world.nats.clone());
+        let program = world.consumer_on(&pool, &nats);
+        let letters = eventually("a death or a dead letter", || async {
+            let letters = world.dead_letters().await;
+            let is_over = letters.len() == 1 && world.effects().await.len() == 4;
+            (world.failures.deaths() > died || is_over).then_some(letters)
+        })
+        .await;
+        program.abort();
+        deaths += 1;
+        if letters.len() == 1 {
+            break letters;
+        }
+        assert!(deaths < 20, "programs die again and again");
+    };
+    let mut effects = world.wait_for_effects(4).await;
+    effects.sort_unstable();
+    assert_eq!(effects, [0, 2, 3, 4]);
+    assert!(letters[0].reason.as_ref().unwrap().contains("no attempt came to an end"));
+    println!("after {deaths} deaths");
+
+    // A new version survives it.
+    world.failures.clear();
+    let (pool, nats) = (world.pool.clone(), world.nats.clone());
+    world.consumer_on(&pool, &nats);
+    assert_eq!(world.retry(None).await, 1);
+    assert_eq!(*world.wait_for_effects(5).await.last().unwrap(), 1);
 }

@@ -39,7 +39,7 @@ async fn a_blocked_event_delays_no_other_customer_and_is_applied_in_the_end() {
     blocked.rollback().await.unwrap();
     world.wait_for_effects(9).await;
     eventually("nothing parked", || async { (world.parked().await == 0).then_some(()) }).await;
-    assert_eq!(world.messages("ASSAY_DEAD_LETTERS").await, 0);
+    assert!(world.dead_letters().await.is_empty());
 }
 
 #[tokio::test]
@@ -82,10 +82,7 @@ async fn an_event_that_stays_blocked_becomes_a_dead_letter() {
     world.consumer();
     let _blocked = world.block([1]).await;
     world.publish_together(0..4).await;
-    eventually("dead letters", || async {
-        (world.messages("ASSAY_DEAD_LETTERS").await == 2).then_some(())
-    })
-    .await;
+    world.wait_for_dead_letters(2).await;
 
     let mut effects = world.wait_for_effects(2).await;
     effects.sort_unstable();

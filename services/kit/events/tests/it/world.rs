@@ -7,11 +7,13 @@ mod server;
 use std::time::Duration;
 
 use assay_events::{
-    Consumer, EventType, Nats, NatsConfig, RecordKind, Relay, Stream, migrations, unpublished,
+    Consumer, EVENT, EventType, Nats, NatsConfig, RecordKind, Relay, Stream, migrations,
+    unpublished,
 };
 use assay_proto::CustomerId;
 use assay_records::Action;
 use assay_testkit::{Broker, Cluster, TestDatabase, Wire, eventually};
+use assay_work::DeadLetter;
 use clap::Parser;
 use sqlx::{
     ConnectOptions as _, PgPool, PgTransaction, SqlSafeStr,
@@ -151,8 +153,31 @@ impl World {
 
     /// Returns the number of parked events.
     pub(crate) async fn parked(&self) -> i64 {
-        let count = sqlx::query_scalar("select count(*) from inbox_parked");
+        let count =
+            sqlx::query_scalar("select count(*) from inbox_parked where given_up_at is null");
         count.fetch_one(&self.pool).await.unwrap()
+    }
+
+    /// Returns the dead letters, oldest first.
+    pub(crate) async fn dead_letters(&self) -> Vec<DeadLetter> {
+        let mut letters = Vec::new();
+        EVENT.list(&self.pool, None, |letter| letters.push(letter)).await.unwrap();
+        letters
+    }
+
+    /// Waits for so many dead letters.
+    pub(crate) async fn wait_for_dead_letters(&self, count: usize) -> Vec<DeadLetter> {
+        eventually("dead letters", || async {
+            let letters = self.dead_letters().await;
+            (letters.len() == count).then_some(letters)
+        })
+        .await
+    }
+
+    /// Retries dead letters, and returns their number.
+    pub(crate) async fn retry(&self, ids: Option<&[String]>) -> u64 {
+        let mut connection = self.pool.acquire().await.unwrap();
+        EVENT.retry(&mut connection, ids).await.unwrap()
     }
 
     /// Waits until a relay or consumer has stopped.

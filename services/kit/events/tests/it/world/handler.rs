@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use assay_events::{Handler, Received};
@@ -12,19 +15,27 @@ use sqlx::PgTransaction;
 
 /// Makes the handler fail for certain numbers.
 #[derive(Clone, Default)]
-pub(crate) struct Failures(Arc<Mutex<HashSet<(i32, &'static str)>>>);
+pub(crate) struct Failures {
+    set: Arc<Mutex<HashSet<(i32, &'static str)>>>,
+    deaths: Arc<AtomicUsize>,
+}
 
 impl Failures {
     pub(crate) fn set(&self, number: i32, kind: &'static str) {
-        self.0.lock().unwrap().insert((number, kind));
+        self.set.lock().unwrap().insert((number, kind));
     }
 
     pub(crate) fn clear(&self) {
-        self.0.lock().unwrap().clear();
+        self.set.lock().unwrap().clear();
+    }
+
+    /// Returns how often the program would not have survived an event.
+    pub(crate) fn deaths(&self) -> usize {
+        self.deaths.load(Ordering::Relaxed)
     }
 
     fn has(&self, number: i32, kind: &'static str) -> bool {
-        self.0.lock().unwrap().contains(&(number, kind))
+        self.set.lock().unwrap().contains(&(number, kind))
     }
 }
 
@@ -45,6 +56,10 @@ impl Handler for StoreNumbers {
         let number = number(event)?;
         let pass = sqlx::query("select from barrier where number = $1 for share");
         pass.bind(number).execute(&mut **tx).await?;
+        if self.failures.has(number, "fatal") {
+            self.failures.deaths.fetch_add(1, Ordering::Relaxed);
+            std::future::pending::<()>().await;
+        }
         if self.failures.has(number, "endless") {
             std::future::pending::<()>().await;
         }

@@ -1,6 +1,5 @@
 //! The messages and streams of the NATS server.
 
-use assay_events::DeadLetters;
 use async_nats::{HeaderMap, jetstream};
 use futures::StreamExt as _;
 use serde_json::Value;
@@ -14,10 +13,6 @@ impl World {
         let payload = payload.to_vec().into();
         let sent = jetstream.publish_with_headers(subject.to_owned(), headers, payload);
         sent.await.unwrap().await.unwrap();
-    }
-
-    pub(crate) async fn dead_letters(&self) -> DeadLetters {
-        DeadLetters::open(self.nats.client().clone()).await.unwrap()
     }
 
     /// Removes all data of the NATS server.

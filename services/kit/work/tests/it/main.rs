@@ -1,0 +1,155 @@
+//! Attempts and dead letters in PostgreSQL.
+
+use std::time::Duration;
+
+use assay_proto::{CustomerId, Fault};
+use assay_testkit::TestDatabase;
+use assay_work::{Attempt, DeadLetter, MOST_TAKEN, Patience, Queue, Work};
+use sqlx::{
+    AssertSqlSafe, PgPool, SqlSafeStr,
+    migrate::{Migration, MigrationType, Migrator},
+};
+use uuid::Uuid;
+
+/// Cooking a meal, which fails three times at most.
+const MEAL: Work = Work {
+    kind: "meal",
+    queue: Queue::Unfinished {
+        patience: Patience {
+            first: Duration::from_secs(60),
+            longest: Duration::from_secs(90),
+            failures: 3,
+        },
+        pending: "exists (select from meal where meal.id = w.id)",
+        drop: "delete from meal where (customer_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))",
+    },
+};
+
+struct Kitchen {
+    db: PgPool,
+    customer: CustomerId,
+}
+
+impl Kitchen {
+    async fn open() -> Self {
+        let table = "create table meal (customer_id uuid, id uuid)".into_sql_str();
+        let own = Migration::new(100, "meal".into(), MigrationType::Simple, table, false);
+        let all = assay_work::TABLES.iter().cloned().chain([own]).collect();
+        let database = TestDatabase::create("work", &Migrator::with_migrations(all)).await.unwrap();
+        let db = PgPool::connect_with(database.options).await.unwrap();
+        Self { db, customer: CustomerId::new() }
+    }
+
+    async fn order(&self) -> Uuid {
+        let id = Uuid::now_v7();
+        let order = sqlx::query("insert into meal values ($1, $2)").bind(self.customer).bind(id);
+        order.execute(&self.db).await.unwrap();
+        id
+    }
+
+    async fn begin(&self, id: Uuid) -> Option<Attempt> {
+        MEAL.begin(&self.db, self.customer, id).await.unwrap()
+    }
+
+    /// Returns the meals that are due.
+    async fn due(&self) -> Vec<Uuid> {
+        let due =
+            format!("select id from meal where {}", MEAL.is_due("meal.customer_id", "meal.id"));
+        sqlx::query_scalar(AssertSqlSafe(due)).fetch_all(&self.db).await.unwrap()
+    }
+
+    async fn letters(&self) -> Vec<DeadLetter> {
+        let mut letters = Vec::new();
+        MEAL.list(&self.db, None, |letter| letters.push(letter)).await.unwrap();
+        letters
+    }
+
+    async fn pass_time(&self, seconds: f64) {
+        let pass = "update unfinished_work
+                    set next_attempt_at = next_attempt_at - make_interval(secs => $1)";
+        sqlx::query(pass).bind(seconds).execute(&self.db).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn work_without_an_end_is_given_up_and_done_after_an_operator_retries_it() {
+    let kitchen = Kitchen::open().await;
+    let id = kitchen.order().await;
+    for number in 1..=MOST_TAKEN {
+        // The program does not survive.
+        assert_eq!(kitchen.begin(id).await.unwrap().number, number);
+        assert_eq!(kitchen.due().await, [id]);
+    }
+    assert!(kitchen.begin(id).await.is_none());
+    assert!(kitchen.begin(id).await.is_none(), "it is given up already");
+    assert!(kitchen.due().await.is_empty());
+    let [letter] = &kitchen.letters().await[..] else { panic!("one dead letter") };
+    assert_eq!((letter.attempts, letter.customer_id), (MOST_TAKEN + 1, kitchen.customer));
+    assert!(letter.reason.as_ref().unwrap().starts_with("no attempt came to an end"));
+
+    let mut connection = kitchen.db.acquire().await.unwrap();
+    let ids = [letter.id.clone()];
+    assert_eq!(MEAL.retry(&mut connection, Some(&["other".to_owned()])).await.unwrap(), 0);
+    assert_eq!(MEAL.retry(&mut connection, Some(&ids)).await.unwrap(), 1);
+    assert_eq!(kitchen.due().await, [id]);
+    let attempt = kitchen.begin(id).await.unwrap();
+    assert_eq!(attempt.number, 1);
+    attempt.done(&kitchen.db).await.unwrap();
+    assert!(kitchen.letters().await.is_empty());
+    assert_eq!(kitchen.begin(id).await.unwrap().number, 1, "as new work");
+}
+
+#[tokio::test]
+async fn failed_work_waits_longer_each_time_and_is_given_up_after_the_last_failure() {
+    let kitchen = Kitchen::open().await;
+    let id = kitchen.order().await;
+    for pause in [60.0, 90.0] {
+        let attempt = kitchen.begin(id).await.unwrap();
+        attempt.failed(&kitchen.db, &Fault::internal("burned\nblack")).await.unwrap();
+        kitchen.pass_time(pause - 5.0).await;
+        assert!(kitchen.due().await.is_empty());
+        kitchen.pass_time(6.0).await;
+        assert_eq!(kitchen.due().await, [id]);
+    }
+    // The time in which the database is away does not count.
+    for _ in 0..5 {
+        let attempt = kitchen.begin(id).await.unwrap();
+        attempt.failed(&kitchen.db, &Fault::Unavailable("the shop")).await.unwrap();
+        kitchen.pass_time(100.0).await;
+    }
+    let attempt = kitchen.begin(id).await.unwrap();
+    attempt.failed(&kitchen.db, &Fault::internal("burned\nblack")).await.unwrap();
+    let [letter] = &kitchen.letters().await[..] else { panic!("one dead letter") };
+    assert_eq!(letter.reason.as_deref(), Some("internal error: burned black"));
+    assert!(kitchen.begin(id).await.is_none());
+}
+
+#[tokio::test]
+async fn work_that_makes_progress_is_not_given_up() {
+    let kitchen = Kitchen::open().await;
+    let id = kitchen.order().await;
+    for _ in 0..3 * MOST_TAKEN {
+        let attempt = kitchen.begin(id).await.unwrap();
+        attempt.progressed(&kitchen.db).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn dropped_work_is_not_done_and_that_of_others_stays() {
+    let kitchen = Kitchen::open().await;
+    let ids = [kitchen.order().await, kitchen.order().await, kitchen.order().await];
+    for id in &ids[..2] {
+        kitchen.begin(*id).await.unwrap().give_up(&kitchen.db, "no eggs").await.unwrap();
+    }
+    let letters = kitchen.letters().await;
+    assert_eq!(letters.len(), 2);
+    let mut connection = kitchen.db.acquire().await.unwrap();
+    let first = [letters[0].id.clone()];
+    assert_eq!(MEAL.drop(&mut connection, Some(&first)).await.unwrap(), 1);
+    assert_eq!(kitchen.letters().await.len(), 1);
+    assert_eq!(kitchen.due().await, [ids[2]]);
+    assert_eq!(MEAL.drop(&mut connection, None).await.unwrap(), 1);
+    let left: i64 =
+        sqlx::query_scalar("select count(*) from meal").fetch_one(&kitchen.db).await.unwrap();
+    assert_eq!(left, 1);
+}
