@@ -64,6 +64,10 @@ pub enum Fault {
     #[error("{0}")]
     Forbidden(String),
 
+    /// A limit of what may exist at the same time is reached. The code says which.
+    #[error("{reason}")]
+    Exhausted { code: &'static str, reason: String },
+
     /// A rate limit is reached; the caller may retry after the delay.
     #[error("too many requests; try again later")]
     Busy(Duration),
@@ -98,7 +102,7 @@ impl Fault {
             Self::Malformed(_) => Code::OutOfRange,
             Self::Unauthenticated => Code::Unauthenticated,
             Self::Forbidden(_) => Code::PermissionDenied,
-            Self::Busy(_) => Code::ResourceExhausted,
+            Self::Exhausted { .. } | Self::Busy(_) => Code::ResourceExhausted,
             Self::Unavailable(_) => Code::Unavailable,
             Self::Internal(_) => Code::Internal,
         }
@@ -110,7 +114,9 @@ impl Fault {
             Self::NotFound(_) => "not_found",
             Self::AlreadyExists(_) => "already_exists",
             Self::Stale(_) => "stale_data_version",
-            Self::Conflict { code, .. } | Self::Refused { code, .. } => code,
+            Self::Conflict { code, .. }
+            | Self::Refused { code, .. }
+            | Self::Exhausted { code, .. } => code,
             Self::Invalid(_) => "invalid",
             Self::Malformed(_) => "malformed",
             Self::Unauthenticated => "unauthenticated",

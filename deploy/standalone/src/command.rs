@@ -3,8 +3,10 @@
 use anyhow::{Context, Result, bail};
 use assay::backends::{BackendConfig, SERVICES};
 use assay_events::command::{NatsCommand, Replay};
+use assay_runtime::connect_options;
 use assay_transfer::{Export, Import};
 use assay_work::{Work, WorkCommand};
+use sqlx::PgPool;
 
 /// A command instead of running Assay.
 #[derive(Clone, clap::Subcommand)]
@@ -15,6 +17,9 @@ pub(crate) enum Command {
     Verify,
     /// Repair the differences that `verify` finds
     Rebuild,
+    /// List customers with what their clients have left behind: artifacts, requests of launches,
+    /// idempotency keys and executions that have not ended
+    Usage,
     /// Re-encrypt all stored secrets with the first encryption key, so that the others can be
     /// removed
     Reseal,
@@ -34,6 +39,7 @@ impl Command {
             Self::RotateKeys => rotate_keys(backends).await,
             Self::Verify => verify(backends).await,
             Self::Rebuild => rebuild(backends).await,
+            Self::Usage => usage(backends).await,
             Self::Reseal => reseal(backends).await,
             Self::Replay(replay) => replay_all(backends, replay).await,
             Self::Export(export) => export.run().await,
@@ -72,6 +78,13 @@ async fn rebuild(backends: &BackendConfig) -> Result<()> {
     let [_, _, execution, _] = backends.running_databases()?;
     let repaired = assay::rebuild(&execution).await?;
     println!("Repaired {repaired} records and published all executions again");
+    Ok(())
+}
+
+async fn usage(backends: &BackendConfig) -> Result<()> {
+    let [_, _, execution, _] = backends.running_databases()?;
+    let db = PgPool::connect_with(connect_options(&execution)?).await?;
+    assay_execution::list_usage(&db, |usage| println!("{usage}")).await?;
     Ok(())
 }
 

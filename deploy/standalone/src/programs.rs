@@ -103,6 +103,7 @@ impl Assay {
                     public,
                 },
                 leases: settings.leases,
+                quota: settings.quota,
                 console: settings.edge.console,
             },
         )

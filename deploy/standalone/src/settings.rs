@@ -1,7 +1,7 @@
 //! Settings of all programs.
 
 use assay_events::EventConfig;
-use assay_execution::{FileStoreConfig, LeaseSettings};
+use assay_execution::{FileStoreConfig, LeaseSettings, QuotaConfig};
 use assay_gateway::EdgeConfig;
 use assay_identity::{AuditConfig, FirstStartConfig, LoginConfig, MailConfig};
 use assay_notification::{RetentionConfig, WebhookConfig};
@@ -27,6 +27,8 @@ pub struct Settings {
     pub file_store: FileStoreConfig,
     #[command(flatten)]
     pub leases: LeaseSettings,
+    #[command(flatten)]
+    pub quota: QuotaConfig,
     #[command(flatten)]
     pub retention: RetentionConfig,
     #[command(flatten)]

@@ -12,8 +12,8 @@ use super::Problem;
 /// Delay after which clients should retry if a service is unavailable.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// The code of a body that exceeds a limit.
-const TOO_LARGE: &str = "too_large";
+/// The codes of a body that exceeds a limit, or with which a customer would store too much.
+const TOO_LARGE: [&str; 2] = ["too_large", "quota_exceeded"];
 
 impl From<Status> for Problem {
     fn from(status: Status) -> Self {
@@ -33,7 +33,7 @@ fn of_fault(status: &Status, details: &ErrorDetails, reason: &str) -> Problem {
         Code::PermissionDenied => StatusCode::FORBIDDEN,
         Code::NotFound => return Problem::not_found(),
         Code::AlreadyExists | Code::Aborted | Code::FailedPrecondition => StatusCode::CONFLICT,
-        Code::InvalidArgument if reason == TOO_LARGE => StatusCode::PAYLOAD_TOO_LARGE,
+        Code::InvalidArgument if TOO_LARGE.contains(&reason) => StatusCode::PAYLOAD_TOO_LARGE,
         Code::InvalidArgument => StatusCode::UNPROCESSABLE_ENTITY,
         Code::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
         Code::Unavailable => return unavailable(),

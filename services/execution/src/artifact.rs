@@ -22,7 +22,10 @@ use self::{
     link::Links,
     store::NewArtifact,
 };
-use crate::lease;
+use crate::{
+    lease,
+    quota::{Kind, Quota},
+};
 
 /// The artifacts: their files, their rows and their links.
 #[derive(Clone)]
@@ -32,6 +35,7 @@ pub struct Artifacts {
     links: Links,
     /// Limits the transactions that insert artifacts.
     shares: Shares,
+    pub(crate) quota: Quota,
 }
 
 /// Maximum number of transactions that insert artifacts at the same time. Other requests need
@@ -59,16 +63,17 @@ fn is_final(name: &str) -> Fault {
 
 impl Artifacts {
     /// Opens the store. A folder is created if it does not exist.
-    pub fn open(db: &PgPool, config: &ArtifactConfig) -> anyhow::Result<Self> {
+    pub fn open(db: &PgPool, config: &ArtifactConfig, quota: Quota) -> anyhow::Result<Self> {
         let file_store = FileStore::open(&config.file_store)?;
         let links = Links::new(&config.seal, config.public.public_url.clone())?;
-        Ok(Self { db: db.clone(), file_store, links, shares: Shares::new(WRITERS) })
+        Ok(Self { db: db.clone(), file_store, links, shares: Shares::new(WRITERS), quota })
     }
 
     /// Stores an artifact. Replaces one of the same name as soon as the new file is complete.
     pub(crate) async fn store(&self, new: NewArtifact, file: Pieces) -> Result<Artifact, Status> {
         rules::check_name(&new.name)?;
         rules::check_content_type(&new.content_type)?;
+        self.quota.claim(new.customer, Kind::Artifacts, 0).await?;
         let id = ArtifactId::new();
         let NewArtifact { customer, execution, .. } = new;
         stray::insert(&self.db, customer, execution, &[id]).await?;
@@ -97,6 +102,8 @@ impl Artifacts {
         file: Pieces,
     ) -> Result<(i64, Option<ArtifactId>, i64), Status> {
         let size = self.file_store.put(new.customer, new.execution, id, file).await?;
+        let claimed = usize::try_from(size).map_err(Fault::internal)?;
+        self.quota.claim(new.customer, Kind::Artifacts, claimed).await?;
         let _share = self.shares.acquire(new.customer).await?;
         let (replaced, expires) = self.insert(new, id, size).await?;
         Ok((size, replaced, expires))

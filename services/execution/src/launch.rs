@@ -40,7 +40,9 @@ use self::{
     body::{Opening, Rerun, number},
     staging::Staging,
 };
-use crate::{artifact::Artifacts, execution::ExecutionService, result::ResultService};
+use crate::{
+    artifact::Artifacts, execution::ExecutionService, quota::Kind::Staged, result::ResultService,
+};
 
 /// Maximum size of a form with logs and their files, in bytes. Agents in Python send up to 64 MB.
 const LARGEST_FORM: usize = 68 << 20;
@@ -193,6 +195,8 @@ impl launch_service_server::LaunchService for Launches {
         let request = request.into_inner();
         let (kind, item) = (request.kind(), request.item_id.as_deref());
         let (entry, id) = body::entry(kind, item, request.body)?;
+        let quota = &self.0.executions.limits.quota;
+        quota.claim(caller.customer, Staged, entry.body.len()).await?;
         self.0.callers.remember(&caller, entry.launch);
         self.0.staging.run(caller.customer, entry).await?;
         Ok(Response::new(AddedLaunchEntry { id: id.to_string() }))
@@ -208,6 +212,8 @@ impl launch_service_server::LaunchService for Launches {
         let intake = limits.intake.up_to(LARGEST_FORM);
         let parse = |body, memory: &mut Memory| logs::read(body, memory);
         let ((entries, ids), memory) = intake.read(caller.customer, pieces, parse).await?;
+        let size = entries.iter().map(|entry| entry.body.len()).sum();
+        limits.quota.claim(caller.customer, Staged, size).await?;
         let stored = staging::stage(&self.0.db, caller.customer, &entries);
         limits.read(caller.customer, stored).await?;
         drop(memory);

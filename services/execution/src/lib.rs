@@ -22,6 +22,7 @@ mod parent;
 mod period;
 mod progress;
 mod queue;
+mod quota;
 mod reconciler;
 mod removal;
 mod result;
@@ -67,6 +68,7 @@ pub use self::{
     known_failure::expiry::publish_expired,
     launch::Launches,
     page::Pages,
+    quota::{Quota, QuotaConfig, Usage, list as list_usage},
     retention::enforce_retention,
     verify::{PublishedState, published_states, rebuild, verify},
 };
@@ -108,6 +110,8 @@ pub struct Config {
     pub catalog_url: String,
     #[command(flatten)]
     pub leases: LeaseSettings,
+    #[command(flatten)]
+    pub quota: QuotaConfig,
     /// Whether gateways serve the console; without it, results have no links to its pages
     #[arg(long, env = "ASSAY_CONSOLE", default_value_t = true, action = clap::ArgAction::Set)]
     pub console: bool,
@@ -138,7 +142,9 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let customers = Consumer::new("execution-customers", Stream::of("identity"))
         .only(RecordKind::Customer.noun());
     customers.start(runtime, &database, &nats, deletion::Deletions);
-    let artifacts = Artifacts::open(database.pool(), &config.artifacts)?;
+    let quota = Quota::new(database.pool(), config.quota);
+    quota::spawn(runtime, &database, &quota);
+    let artifacts = Artifacts::open(database.pool(), &config.artifacts, quota)?;
     let pages = Pages::new(&config.artifacts.public, config.console);
     retention::spawn(runtime, &database, &artifacts);
     insight::spawn(runtime, &database);
@@ -168,7 +174,7 @@ pub fn services(
     artifacts: Artifacts,
     pages: Pages,
 ) -> (Routes, Launches) {
-    let (catalog, limits) = (Catalog::new(catalog), IngestLimits::new(shares));
+    let (catalog, limits) = (Catalog::new(catalog), IngestLimits::new(shares, &artifacts.quota));
     let statistics = StatisticsService { db: db.clone(), catalog: catalog.clone() };
     let reports = TestReportService::new(db.clone(), artifacts.clone());
     let executions = ExecutionService {

@@ -15,6 +15,8 @@ use tokio::{
 };
 use uuid::Uuid;
 
+use crate::quota::Quota;
+
 /// Memory for bodies and snapshots, in MiB.
 const MEMORY: usize = 192;
 
@@ -32,6 +34,7 @@ pub(crate) struct IngestLimits {
     database: Shares,
     writers: Shares,
     records: Locks<Uuid>,
+    pub(crate) quota: Quota,
 }
 
 /// The right to write results of one record. Others wait for it without a database connection.
@@ -41,9 +44,10 @@ pub(crate) struct WritePermit {
 }
 
 impl IngestLimits {
-    pub(crate) fn new(database: &Shares) -> Self {
+    pub(crate) fn new(database: &Shares, quota: &Quota) -> Self {
         let (writers, records) = (Shares::new(WRITERS), Locks::default());
-        Self { intake: Intake::new(MEMORY), database: database.clone(), writers, records }
+        let (intake, database, quota) = (Intake::new(MEMORY), database.clone(), quota.clone());
+        Self { intake, database, writers, records, quota }
     }
 
     /// Reads with a share of the database, for calls that do not hold one all the time.
@@ -109,12 +113,16 @@ impl<K: Eq + Hash> Locks<K> {
 #[cfg(test)]
 mod tests {
     use futures::FutureExt;
+    use sqlx::PgPool;
 
     use super::*;
+    use crate::quota::QuotaConfig;
 
     #[tokio::test]
     async fn writers_of_one_record_take_one_share() {
-        let limits = IngestLimits::new(&Shares::new(8));
+        let db = PgPool::connect_lazy("postgres://localhost").unwrap();
+        let quota = Quota::new(&db, QuotaConfig::default());
+        let limits = IngestLimits::new(&Shares::new(8), &quota);
         let (one, other, busy) = (CustomerId::new(), CustomerId::new(), Uuid::now_v7());
         let first = limits.write(one, busy).await.unwrap();
         let mut second = Box::pin(limits.write(one, busy));

@@ -22,6 +22,9 @@ enum Command {
     Verify,
     /// Repair the differences that `verify` finds
     Rebuild,
+    /// List customers with what their clients have left behind: artifacts, requests of launches,
+    /// idempotency keys and executions that have not ended
+    Usage,
 }
 
 fn main() -> ExitCode {
@@ -52,6 +55,9 @@ async fn run(command: Command, command_line: &CommandLine) -> anyhow::Result<()>
                 "{differences} differences; run `rebuild` to repair them"
             );
             println!("No differences");
+        }
+        Command::Usage => {
+            assay_execution::list_usage(&connect().await?, |usage| println!("{usage}")).await?;
         }
         Command::Rebuild => {
             let repaired = assay_execution::rebuild(&connect().await?).await?;

@@ -59,6 +59,7 @@ use crate::{
     },
     limits::IngestLimits,
     page::Pages,
+    quota::Kind,
     settle::add_results,
 };
 
@@ -186,7 +187,7 @@ impl result_service_server::ResultService for ResultService {
                 adoption::adopt(catalog, &caller, target, cases, &limits.intake).await?;
             memory.add(more);
             let id = ExecutionId::new();
-            let staged = artifacts.stage(caller.customer, id, attachments).await?;
+            let staged = artifacts.receive(caller.customer, id, attachments).await?;
             let writer = limits.write(caller.customer, set.0).await?;
             let mut tx = begin(db).await?;
             let (target, idempotent) = ((id, project, set), idempotent.as_ref());
@@ -197,7 +198,8 @@ impl result_service_server::ResultService for ResultService {
             drop((writer, memory));
             Ok::<_, Status>(id)
         };
-        let id = start_once(db, &caller, idempotent.as_ref(), store).await?;
+        let id =
+            start_once((db, &limits.quota), &caller, idempotent.as_ref(), Box::pin(store)).await?;
         details(db, pages, caller.customer, project, id).await
     }
 }
@@ -245,6 +247,9 @@ impl ResultService {
     ) -> Result<(Option<Snapshot>, Vec<Staged>), Status> {
         let Self { db, catalog, limits, artifacts, .. } = self;
         let customer = caller.customer;
+        if let Some(digest) = &added.digest {
+            limits.quota.claim(customer, Kind::Keys, digest.len()).await?;
+        }
         let state = limits.read(customer, store::get(db, customer, project, execution)).await?;
         let (mut adopted, mut staged) = (None, Vec::new());
         if state.execution.is_open && !state.has_ended() {
@@ -255,7 +260,8 @@ impl ResultService {
                 memory.add(more);
                 adopted = Some(snapshot);
             }
-            staged = artifacts.stage(customer, execution, take(&mut added.attachments)).await?;
+            let attachments = take(&mut added.attachments);
+            staged = artifacts.receive(customer, execution, attachments).await?;
         }
         Ok((adopted, staged))
     }

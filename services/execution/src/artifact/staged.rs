@@ -7,6 +7,7 @@ use sqlx::PgTransaction;
 use tonic::Status;
 
 use super::{Artifacts, stray};
+use crate::quota::Kind;
 
 /// Number of files of an upload that are being stored at the same time.
 const FILES_AT_A_TIME: usize = 8;
@@ -28,6 +29,20 @@ pub(crate) struct Staged {
 }
 
 impl Artifacts {
+    /// Stores files of a client as [`Artifacts::stage`] does, unless its customer would have too many.
+    pub(crate) async fn receive(
+        &self,
+        customer: CustomerId,
+        execution: ExecutionId,
+        files: Vec<NewFile>,
+    ) -> Result<Vec<Staged>, Status> {
+        if !files.is_empty() {
+            let size = files.iter().map(|file| file.contents.len()).sum();
+            self.quota.claim(customer, Kind::Artifacts, size).await?;
+        }
+        self.stage(customer, execution, files).await
+    }
+
     /// Stores files for an execution, which does not have to exist yet.
     pub(crate) async fn stage(
         &self,

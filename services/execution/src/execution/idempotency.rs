@@ -6,10 +6,12 @@ use sqlx::PgPool;
 use tonic::Status;
 
 use super::{rules::IdempotentRequest, store};
+use crate::quota::{Kind, Quota};
 
-/// Starts an execution, unless the same request has started one already.
+/// Starts an execution, unless the same request has started one already. Refuses a key with which the
+/// customer would have too many.
 pub(crate) async fn start_once(
-    db: &PgPool,
+    (db, quota): (&PgPool, &Quota),
     caller: &Caller,
     request: Option<&IdempotentRequest>,
     start: impl Future<Output = Result<ExecutionId, Status>>,
@@ -18,6 +20,8 @@ pub(crate) async fn start_once(
     if let Some(earlier) = started_by(db, caller, request).await? {
         return Ok(earlier);
     }
+    let size = request.key.len() + request.request.len();
+    quota.claim(caller.customer, Kind::Keys, size).await?;
     match start.await {
         Err(status) => match started_by(db, caller, request).await? {
             // A concurrent request with the same key was faster.

@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     progress::{execution::ExecutionState, report::Ending},
+    quota::Kind,
     settle::{end_execution, events::announce},
 };
 
@@ -78,7 +79,11 @@ impl ExecutionService {
                 opened => opened,
             }
         };
-        Ok((project, start_once(&self.db, caller, idempotent.as_ref(), open).await?))
+        Ok((
+            project,
+            start_once((&self.db, &self.limits.quota), caller, idempotent.as_ref(), Box::pin(open))
+                .await?,
+        ))
     }
 
     /// Lets the reporter take part in the execution with the key, if there is one that has not ended.
@@ -114,6 +119,7 @@ impl ExecutionService {
         origin: Origin,
         idempotent: Option<&IdempotentRequest>,
     ) -> Result<ExecutionId, Status> {
+        self.limits.quota.claim(caller.customer, Kind::OpenExecutions, 1).await?;
         let (snapshot, memory) =
             self.catalog.adopt(caller, target, Vec::new(), &self.limits.intake).await?;
         let mode = ExecutionMode::External;

@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     progress::{execution::ExecutionState, report::TestReportState},
+    quota::Kind,
     schedule::{self, Destination},
     settle::events::announce,
     test_report,
@@ -39,7 +40,8 @@ impl ExecutionService {
         key.as_deref().map(rules::check_idempotency_key).transpose()?;
         let idempotent = key.map(|key| IdempotentRequest { key, request: request.encode_to_vec() });
         let start = self.start_new(caller, project, set, request, idempotent.as_ref());
-        start_once(&self.db, caller, idempotent.as_ref(), start).await
+        start_once((&self.db, &self.limits.quota), caller, idempotent.as_ref(), Box::pin(start))
+            .await
     }
 
     async fn start_new(
@@ -70,6 +72,7 @@ impl ExecutionService {
         let request =
             TakeSnapshotRequest { target: Some(target), skip_not_ready: input.skip_not_ready };
         let mode = rules::mode_of(&input);
+        self.limits.quota.claim(caller.customer, Kind::OpenExecutions, 1).await?;
         let (snapshot, memory) =
             self.catalog.take_snapshot(caller, request, &self.limits.intake).await?;
         let stored =

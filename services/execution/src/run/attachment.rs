@@ -45,7 +45,7 @@ impl RunService {
         let record =
             Record { scope: execution.0, key: file.name.clone(), details: result.details.clone() };
         let artifacts = &self.results.artifacts;
-        let staged = artifacts.stage(customer, execution, vec![file]).await?;
+        let staged = artifacts.receive(customer, execution, vec![file]).await?;
         let writer = self.results.limits.write(customer, execution.0).await?;
         let mut tx = begin(&self.db).await?;
         attempts::lock_execution(&mut tx, customer, execution).await?;

@@ -20,6 +20,7 @@ mod leases;
 mod metrics;
 mod open;
 mod queue;
+mod quotas;
 mod results;
 mod retention;
 mod reviews;

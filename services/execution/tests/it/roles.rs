@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use assay_execution::{Artifacts, enforce_retention, migrations};
+use assay_execution::{Artifacts, Quota, QuotaConfig, enforce_retention, migrations};
 use assay_runtime::{Database, DatabaseConfig, Migrate, PoolConfig, Runtime};
 use assay_testkit::{TestDatabase, test_dir};
 use secrecy::ExposeSecret;
@@ -69,7 +69,8 @@ async fn the_service_waits_for_the_migration_by_the_owner_and_needs_no_ownership
     let db = serving.pool();
     add_expired_partition(&owner).await?;
     let folder = test_dir()?.join(Uuid::now_v7().to_string());
-    let artifacts = Artifacts::open(db, &artifacts(&folder)?)?;
+    let quota = Quota::new(db, QuotaConfig::default());
+    let artifacts = Artifacts::open(db, &artifacts(&folder)?, quota)?;
     assert_eq!(partitions(db, "instance_2021_05").await?, 1);
     enforce_retention(db, &artifacts).await?;
     assert_eq!(partitions(db, "instance_2021_05").await?, 0);

@@ -18,7 +18,8 @@ use std::{
 use anyhow::{Context, Result};
 use assay_auth::{Seal, SealConfig, Verifier, guard, new_seal_key};
 use assay_execution::{
-    ArtifactConfig, Artifacts, FileStoreConfig, Launches, LeaseSettings, Pages, Queue, Reconciler,
+    ArtifactConfig, Artifacts, FileStoreConfig, Launches, LeaseSettings, Pages, Queue, Quota,
+    QuotaConfig, Reconciler,
 };
 use assay_proto::{
     DESCRIPTORS,
@@ -78,6 +79,11 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn new() -> Result<Self> {
+        Self::with_quota(QuotaConfig::default()).await
+    }
+
+    /// Starts the services with limits of what customers may leave behind.
+    pub(crate) async fn with_quota(quota: QuotaConfig) -> Result<Self> {
         let keys = TestKeys::generate();
         let runtime = Runtime::new("test");
         let database = TestDatabase::create("catalog", &assay_catalog::migrations()).await?;
@@ -95,7 +101,8 @@ impl World {
         let db = PgPool::connect_with(database.options).await?;
         let folder = test_dir()?.join(Uuid::now_v7().to_string());
         let artifact_config = artifacts(&folder)?;
-        let artifacts = Artifacts::open(&db, &artifact_config)?;
+        let quota = Quota::new(&db, quota);
+        let artifacts = Artifacts::open(&db, &artifact_config, quota)?;
         let queue = Queue::local(&runtime);
         let shares = Shares::new(8);
         let (services, launches) = assay_execution::services(

@@ -5,7 +5,7 @@ use std::{net::TcpListener, sync::Mutex};
 
 use anyhow::{Context, Result};
 use assay_auth::guard;
-use assay_execution::{Artifacts, LeaseSettings, Pages, Queue, Reconciler};
+use assay_execution::{Artifacts, LeaseSettings, Pages, Queue, Quota, QuotaConfig, Reconciler};
 use assay_proto::DESCRIPTORS;
 use assay_runtime::{
     Database, DatabaseConfig, PoolConfig, Runtime,
@@ -50,7 +50,8 @@ impl Server {
         let queue = queue(&runtime)?;
         Reconciler::new(database.pool(), &queue, LEASES).spawn(&runtime, &database);
         let catalog = grpc::connect(&world.catalog_url)?;
-        let artifacts = Artifacts::open(database.pool(), &world.artifact_config)?;
+        let quota = Quota::new(database.pool(), QuotaConfig::default());
+        let artifacts = Artifacts::open(database.pool(), &world.artifact_config, quota)?;
         let (db, shares) = (database.pool(), database.shares());
         let pages = Pages::new(&world.artifact_config.public, true);
         let (services, launches) =

@@ -16,7 +16,7 @@ const MEAL: Work = Work {
     kind: "meal",
     queue: Queue::Unfinished {
         patience: Patience {
-            first: Duration::from_secs(60),
+            first: Duration::from_mins(1),
             longest: Duration::from_secs(90),
             failures: 3,
         },
