@@ -77,6 +77,14 @@ impl Failure {
         }
     }
 
+    /// Returns how a record has changed meanwhile, if that is the reason.
+    pub(crate) fn of_conflict(self) -> Result<String, Self> {
+        match self {
+            Self::Refused(Problem { status: StatusCode::CONFLICT, detail, .. }) => Ok(detail),
+            failure => Err(failure),
+        }
+    }
+
     /// Another page has sent a form.
     pub(crate) fn foreign() -> Self {
         let detail = "The request was not sent by a page of this host. Go back, reload the page and \

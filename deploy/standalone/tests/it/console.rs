@@ -2,6 +2,7 @@
 
 mod accessibility;
 mod account;
+mod conflict;
 mod first_session;
 mod hostile;
 mod look;

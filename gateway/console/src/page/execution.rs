@@ -15,7 +15,7 @@ use axum::{
     routing::get,
 };
 use futures::try_join;
-use http::{StatusCode, header::ETAG};
+use http::header::ETAG;
 use maud::{Markup, html};
 use uuid::Uuid;
 
@@ -63,14 +63,14 @@ async fn judge(
     Query(query): Query<Paged<Filter>>,
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Result<Response, Failure> {
-    match Entry::read(pairs).send(&session.api, &path(id)).await? {
+    match Entry::read(pairs).send(&session.api, &path(id), None).await? {
         Ok(reviewed) => {
             let here = address(&format!("/executions/{id}"), &query);
             Ok(Redirect::to(&reviewed.announced_on(&here)).into_response())
         }
         Err(entry) => {
             let page = show(&session, id, &query, &Announcement::default(), &entry).await?;
-            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+            Ok((entry.refusal(), page).into_response())
         }
     }
 }

@@ -13,7 +13,6 @@ use axum::{
     routing::get,
 };
 use futures::try_join;
-use http::StatusCode;
 use maud::html;
 use uuid::Uuid;
 
@@ -50,7 +49,7 @@ async fn page(
     Query(announcement): Query<Announcement>,
 ) -> Result<Response, Failure> {
     let report = report(&session.api, id).await?;
-    show(&session, &report, &view, &announcement, &Entry::default()).await
+    show(&session, &report, &view, &announcement, &Entry::of(&report)).await
 }
 
 /// Judges the test report, and shows it again.
@@ -62,14 +61,15 @@ async fn judge(
 ) -> Result<Response, Failure> {
     let report = report(&session.api, id).await?;
     let execution = path(&report.execution_id);
-    match Entry::read(pairs).send(&session.api, &execution).await? {
+    match Entry::read(pairs).send(&session.api, &execution, Some(&report)).await? {
         Ok(reviewed) => {
             let here = address(&format!("/reports/{id}"), &view);
             Ok(Redirect::to(&reviewed.announced_on(&here)).into_response())
         }
         Err(entry) => {
+            let report = self::report(&session.api, id).await?;
             let page = show(&session, &report, &view, &Announcement::default(), &entry).await?;
-            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+            Ok((entry.refusal(), page).into_response())
         }
     }
 }

@@ -10,7 +10,23 @@ pub(super) use self::{
     entry::Entry,
     form::{FORM, Scope, form, may_review},
 };
-use crate::text::counted;
+use crate::{
+    record::Review,
+    text::{counted, plain, short_time},
+};
+
+/// Returns the version of a test report that a page shows, as its form sends it.
+pub(super) fn seen(id: &str, version: &str) -> String {
+    format!("{id}.{version}")
+}
+
+/// The name of the last reviewer and the time of the review.
+pub(super) fn reviewer(review: &Review) -> Markup {
+    html! {
+        @if let Some(name) = &review.reviewed_by { " by " bdi { (plain(name)) } }
+        @if let Some(time) = review.review_time { ", " (short_time(time)) }
+    }
+}
 
 /// The review that has led to a page.
 #[derive(Default, Deserialize)]

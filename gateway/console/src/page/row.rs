@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::review::FORM;
+use super::review::{FORM, reviewer, seen};
 use crate::{
     api::address,
     chart::{flaky, glyph, strip},
@@ -29,13 +29,15 @@ impl Rows<'_> {
         address(&format!("{}/reports/{id}", self.below), &[("from", self.from)])
     }
 
-    /// A box that selects a test.
-    pub(super) fn selection(&self, id: &str, name: &str) -> Markup {
+    /// A box that selects a test, and the version that the user sees.
+    pub(super) fn selection(&self, report: &ReportEntry) -> Markup {
+        let ReportEntry { id, test_case_name, data_version, .. } = report;
         html! {
             @if let Some(selected) = self.selected {
                 input type="checkbox" name="report" form=(FORM) value=(id)
                     checked[selected.iter().any(|one| one == id)]
-                    aria-label=(format!("Select {}", clean(name)));
+                    aria-label=(format!("Select {}", clean(test_case_name)));
+                input type="hidden" name="seen" form=(FORM) value=(seen(id, data_version));
             }
         }
     }
@@ -48,7 +50,7 @@ pub(super) fn row(report: &ReportEntry, rows: Rows<'_>) -> Markup {
     html! {
         li.row.test id=(format!("r-{}", report.id)) {
             span.mark {
-                (rows.selection(&report.id, &report.test_case_name))
+                (rows.selection(report))
                 @if is_flaky { (flaky()) } @else { (glyph(report.result)) }
             }
             span.what {
@@ -95,6 +97,7 @@ fn marks(report: &ReportEntry) -> Markup {
             @if !report.ticket.is_empty() { span.badge.none { bdi { (plain(&report.ticket)) } } }
             @if matches!(report.status.as_str(), "Accepted" | "Rejected" | "Investigation") {
                 span.badge.none { (report.status) }
+                span.small { (reviewer(&report.review)) }
             }
             @if report.attempts > 1 { span.small { (report.attempts) " attempts" } }
             @if report.change == "Still" && let Some(since) = report.failing_since {

@@ -26,6 +26,18 @@ pub(crate) struct ReportEntry {
     pub(crate) is_flaky: bool,
     #[serde(default)]
     pub(crate) ticket: String,
+    #[serde(default)]
+    pub(crate) data_version: String,
+    #[serde(flatten)]
+    pub(crate) review: Review,
+}
+
+/// The last review of a test report; empty before the first one, and for readers of a share link.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Review {
+    pub(crate) reviewed_by: Option<String>,
+    pub(crate) review_time: Option<Time>,
 }
 
 #[derive(Deserialize)]
@@ -52,6 +64,9 @@ pub(crate) struct Report {
     pub(crate) is_flaky: bool,
     pub(crate) is_muted: bool,
     pub(crate) ticket: String,
+    pub(crate) data_version: String,
+    #[serde(flatten)]
+    pub(crate) review: Review,
     #[serde(flatten)]
     pub(crate) classification: Classification,
 }

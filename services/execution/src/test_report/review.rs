@@ -1,6 +1,7 @@
 //! Reviews: the judgement of finished test reports by users.
 
 mod bulk;
+mod seen;
 mod selection;
 mod store;
 
@@ -33,7 +34,7 @@ pub(super) async fn review(
     let current = store::lock(tx, caller.customer, path).await?.report;
     let review = change.apply("test report", &current, &current.data_version)?;
     let review = rules::check_review(caller, &current, review)?;
-    store::save(tx, caller.customer, path.id, &review).await?;
+    store::save(tx, caller, path.id, &review).await?;
     let LockedReport { report, context } = store::lock(tx, caller.customer, path).await?;
     let reviewed = reviewed(&report, &context);
     let event = Event::new(caller.customer, context.execution_id, REVIEWED, &reviewed)?;

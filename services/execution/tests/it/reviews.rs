@@ -1,5 +1,7 @@
 //! Reviewing test reports.
 
+mod concurrent;
+
 use anyhow::Result;
 use assay_proto::{
     ReportStatus,
@@ -65,6 +67,9 @@ async fn a_review_changes_only_status_and_comment() -> Result<()> {
     expected.set_status(ReportStatus::Investigation);
     expected.comment = Some("flaky network?".to_owned());
     expected.data_version.clone_from(&reviewed.data_version);
+    expected.reviewed_by.clone_from(&reviewed.reviewed_by);
+    expected.review_time = reviewed.review_time;
+    assert!(reviewed.reviewed_by.is_some() && reviewed.review_time.is_some());
     assert_eq!(reviewed, expected);
     assert_ne!(reviewed.data_version, report.data_version);
     assert_eq!(world.test_report(&report.id).await?, reviewed);

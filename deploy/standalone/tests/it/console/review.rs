@@ -25,7 +25,8 @@ async fn the_failures_of_a_cause_are_judged_in_one_request_with_and_without_scri
             browser.click(".group .all").await;
             browser.read_until("#selected", |text| text == "2 selected").await;
         } else {
-            for row in browser.client.find_all(Locator::Css(".row input")).await.unwrap() {
+            for row in browser.client.find_all(Locator::Css(".row [type=checkbox]")).await.unwrap()
+            {
                 row.click().await.unwrap();
             }
         }

@@ -123,7 +123,7 @@ async fn the_link_of_a_job_leads_to_new_failures_that_are_judged_together() {
         assert_eq!(browser.path().await, format!("{link}?change=New"));
 
         // Both are judged in one request.
-        for row in browser.client.find_all(Locator::Css(".row input")).await.unwrap() {
+        for row in browser.client.find_all(Locator::Css(".row [type=checkbox]")).await.unwrap() {
             row.click().await.unwrap();
         }
         browser.type_into("[name=comment]", "the bank is closed").await;

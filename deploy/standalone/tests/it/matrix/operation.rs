@@ -141,6 +141,8 @@ impl Operation {
         let kind = match name {
             // The lease determines the test case.
             "TestCaseId" if self.name == "report_instances" => return None,
+            // The review compares it with the selected test reports, and ignores others.
+            "Id" if at.starts_with("/Seen/") => return None,
             "SubjectId" | "SelectedSubjectId" | "ContainedSubject" => "subjectId",
             "BaseSubjectId" => "baseSubjectId",
             "EnvironmentId" | "SelectedEnvironmentId" => "environmentId",

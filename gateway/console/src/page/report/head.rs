@@ -10,6 +10,7 @@ use crate::{
         classification,
         paged::Paged,
         part::{facts, result_badge, subject},
+        review::reviewer,
         row::identifier,
     },
     record::{Outcome, Report, TestCaseRun},
@@ -125,7 +126,7 @@ fn review(report: &Report) -> Markup {
     html! {
         @if is_judged || !comment.is_empty() || !report.ticket.is_empty() {
             p.review {
-                @if is_judged { b { (report.status) } " " }
+                @if is_judged { b { (report.status) } (reviewer(&report.review)) " " }
                 @if !report.ticket.is_empty() { span.badge.none { bdi { (plain(&report.ticket)) } } " " }
                 bdi { (plain(comment)) }
             }

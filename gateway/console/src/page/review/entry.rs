@@ -1,22 +1,28 @@
 //! The judgement that a user has entered, and its way to the interface.
 
-use http::Method;
+use http::{Method, StatusCode};
 use serde::{Deserialize, Serialize};
 
-use crate::{api::Api, failure::Failure};
+use crate::{api::Api, failure::Failure, record::Report, text::clean};
 
 /// The fields of the form.
 #[derive(Default)]
 pub(in crate::page) struct Entry {
     pub(in crate::page) reports: Vec<String>,
     pub(super) fingerprint: Option<String>,
-    status: String,
+    /// The test reports that the page has shown, with their versions.
+    seen: Vec<String>,
+    pub(super) status: String,
     pub(super) comment: Option<String>,
     pub(super) ticket: Option<String>,
     pub(super) until: Option<String>,
     pub(super) every_case: bool,
+    /// Whether empty texts are part of the judgement, and not only absent.
+    is_whole: bool,
     /// The reason why it was refused.
     pub(super) problem: Option<String>,
+    /// Whether it was refused because of another judgement.
+    pub(super) is_conflict: bool,
 }
 
 /// The request to the interface.
@@ -34,6 +40,16 @@ struct Review<'a> {
     ticket: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     known: Option<Mute>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    seen: Vec<Seen<'a>>,
+}
+
+/// A test report as the page has shown it.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Seen<'a> {
+    id: &'a str,
+    data_version: &'a str,
 }
 
 #[derive(Serialize)]
@@ -57,9 +73,12 @@ impl Entry {
         for (name, value) in pairs.into_iter().filter(|(_, value)| !value.trim().is_empty()) {
             match name.as_str() {
                 "report" => entry.reports.push(value),
+                "seen" => entry.seen.push(value),
+                "whole" => entry.is_whole = true,
                 "fingerprint" => entry.fingerprint = Some(value),
                 "status" => entry.status = value,
-                "comment" => entry.comment = Some(value),
+                // Forms separate lines by both characters.
+                "comment" => entry.comment = Some(value.replace("\r\n", "\n")),
                 "ticket" => entry.ticket = Some(value),
                 "until" => entry.until = Some(value),
                 "every" => entry.every_case = true,
@@ -69,25 +88,38 @@ impl Entry {
         entry
     }
 
-    /// Sends the judgement of reports of the execution at this path. Returns the entry with the
-    /// reason if it is refused.
+    /// Returns the judgement that a test has, to be changed.
+    pub(in crate::page) fn of(report: &Report) -> Self {
+        let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let comment = given(report.comment.as_deref().unwrap_or_default());
+        Self { comment, ticket: given(&report.ticket), ..Self::default() }
+    }
+
+    /// Sends the judgement of reports of the execution at this path, or of one report, whose texts
+    /// the form has shown. Returns the entry with the reason if it is refused.
     pub(in crate::page) async fn send(
         mut self,
         api: &Api,
         execution: &str,
+        report: Option<&Report>,
     ) -> Result<Result<Reviewed, Self>, Failure> {
         self.problem = self.missing().map(str::to_owned);
         if self.problem.is_some() {
             return Ok(Err(self));
         }
         let path = format!("{execution}/reviews");
-        match api.send::<Reviewed>(Method::PUT, &path, &self.review()).await {
-            Ok(reviewed) => Ok(Ok(reviewed)),
-            Err(failure) => {
-                self.problem = Some(failure.of_input()?);
-                Ok(Err(self))
-            }
-        }
+        let refused = match api.send(Method::PUT, &path, &self.review(report)).await {
+            Ok(reviewed) => return Ok(Ok(reviewed)),
+            Err(failure) => failure.of_conflict(),
+        };
+        self.is_conflict = refused.is_ok();
+        self.problem = Some(refused.or_else(Failure::of_input)?);
+        Ok(Err(self))
+    }
+
+    /// Returns the status of the page that shows a refused judgement.
+    pub(in crate::page) fn refusal(&self) -> StatusCode {
+        if self.is_conflict { StatusCode::CONFLICT } else { StatusCode::UNPROCESSABLE_ENTITY }
     }
 
     /// Returns what is not filled in.
@@ -99,20 +131,34 @@ impl Entry {
         is_endless.then_some("Choose the day until which every test is muted.")
     }
 
-    fn review(&self) -> Review<'_> {
-        let Self { reports, fingerprint, status, comment, ticket, until, every_case, .. } = self;
+    fn review(&self, report: Option<&Report>) -> Review<'_> {
+        let Self { reports, fingerprint, status, until, every_case, .. } = self;
         let known = until
             .as_ref()
             .map(|day| Mute { every_case: *every_case, muted_until: format!("{day}T00:00:00Z") });
+        let comment = report.map(|report| report.comment.as_deref().unwrap_or_default());
+        let ticket = report.map(|report| report.ticket.as_str());
+        let seen = self.seen.iter().filter_map(|seen| seen.rsplit_once('.'));
         Review {
             // The interface takes one kind of selection.
             reports: if fingerprint.is_some() { &[] } else { reports },
             fingerprint: fingerprint.as_deref(),
             status,
-            comment: comment.as_deref(),
-            ticket: ticket.as_deref(),
+            comment: self.text(self.comment.as_deref(), comment),
+            ticket: self.text(self.ticket.as_deref(), ticket),
             known,
+            seen: seen.map(|(id, data_version)| Seen { id, data_version }).collect(),
         }
+    }
+
+    /// Returns a text to store, none to keep what there is. A text that was shown without some of its
+    /// characters is kept unless it was changed.
+    fn text<'a>(&self, entered: Option<&'a str>, shown: Option<&str>) -> Option<&'a str> {
+        if !self.is_whole {
+            return entered;
+        }
+        let entered = entered.unwrap_or_default();
+        Some(entered).filter(|_| shown.is_none_or(|shown| clean(shown) != entered))
     }
 }
 
@@ -135,7 +181,7 @@ mod tests {
     }
 
     fn review_of(pairs: &[(&str, &str)]) -> String {
-        serde_json::to_string(&entry(pairs).review()).unwrap()
+        serde_json::to_string(&entry(pairs).review(None)).unwrap()
     }
 
     #[test]
@@ -157,6 +203,18 @@ mod tests {
         assert_eq!(review_of(&pairs), expected);
         let every = review_of(&[&pairs[..], &[("every", "true")]].concat());
         assert_eq!(every, expected.replace("false", "true"));
+    }
+
+    #[test]
+    fn a_whole_judgement_replaces_texts_and_names_the_versions_it_has_seen() {
+        let pairs = [("report", "1"), ("seen", "1.7"), ("status", "Accepted"), ("whole", "true")];
+        let expected = r#"{"Reports":["1"],"Status":"Accepted","Comment":"","Ticket":"","Seen":[{"Id":"1","DataVersion":"7"}]}"#;
+        assert_eq!(review_of(&pairs), expected);
+        let whole = |comment| entry(&[&pairs[..], &[("comment", comment)]].concat());
+        assert_eq!(whole("a\r\nb").text(Some("a\nb"), Some("a\r\nb")), None, "it is unchanged");
+        assert_eq!(whole("a\r\nb").comment.as_deref(), Some("a\nb"));
+        assert_eq!(whole("c").text(Some("c"), Some("b")), Some("c"));
+        assert_eq!(whole("").text(None, Some("b")), Some(""));
     }
 
     #[test]

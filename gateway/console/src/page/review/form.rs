@@ -2,13 +2,16 @@
 
 use maud::{Markup, html};
 
-use super::entry::Entry;
+use super::{entry::Entry, seen};
 use crate::{
     api::List,
     claims::Claims,
     record::{FailureMatch, Report},
     text::{clean, counted, plain, short_time},
 };
+
+/// Beginning of the reason of the interface.
+const CHANGED: &str = "changed since the given version: ";
 
 /// Id of the form, to which the boxes of rows belong.
 pub(in crate::page) const FORM: &str = "review";
@@ -50,12 +53,13 @@ pub(in crate::page) fn form(user: &Claims, here: &str, scope: Scope<'_>, entry: 
         @if may_review(user) {
             @if !is_bulk { h2 { "Review" } }
             form.review-form.bulk[is_bulk] id=(FORM) aria-label="Review" method="post" action=(here) {
-                @if let Some(problem) = &entry.problem {
-                    p.alert role="alert" { (plain(problem)) }
-                }
+                (refusal(entry))
                 (reports(scope, entry))
-                (text_field("comment", "Comment", 4000, entry.comment.as_deref()))
+                @if is_bulk { (text_field("comment", "Comment", 4000, entry.comment.as_deref())) }
+                @else { (comment(entry)) }
                 (text_field("ticket", "Ticket", 255, entry.ticket.as_deref()))
+                @if is_bulk && !entry.is_conflict { p.hint { "Empty fields keep what tests have." } }
+                @else { input type="hidden" name="whole" value="true"; }
                 @if user.may("Accept") && scope.may_fail() { (mute(scope, entry)) }
                 div.buttons { @for (status, label, key, permissions) in JUDGEMENTS {
                     @if permissions.iter().any(|permission| user.may(permission)) {
@@ -67,11 +71,30 @@ pub(in crate::page) fn form(user: &Claims, here: &str, scope: Scope<'_>, entry: 
     }
 }
 
+/// The reason why the last judgement was refused.
+fn refusal(entry: &Entry) -> Markup {
+    html! {
+        @if let Some(problem) = &entry.problem {
+            p.alert role="alert" {
+                @if entry.is_conflict {
+                    "Reviewed since this page was shown: "
+                    (plain(problem.trim_start_matches(CHANGED))) ". Your judgement, "
+                    b { (plain(&entry.status)) } ", is not saved. Send it again to replace the other one, with \
+                    its comment and its ticket."
+                } @else { (plain(problem)) }
+            }
+        }
+    }
+}
+
 fn reports(scope: Scope<'_>, entry: &Entry) -> Markup {
     html! {
         @match scope {
             Scope::Selected => output #selected { "Selected tests" },
-            Scope::One(report) => input type="hidden" name="report" value=(report.id);,
+            Scope::One(report) => {
+                input type="hidden" name="report" value=(report.id);
+                input type="hidden" name="seen" value=(seen(&report.id, &report.data_version));
+            }
             Scope::Cause(fingerprint, _) => {
                 label.field {
                     span { "Tests" }
@@ -94,6 +117,19 @@ fn text_field(name: &str, label: &str, maximum: u32, value: Option<&str>) -> Mar
         label.field.grow[name == "comment"] {
             span { (label) }
             input name=(name) maxlength=(maximum) value=(value);
+        }
+    }
+}
+
+/// The comment of one test, which may have several lines.
+fn comment(entry: &Entry) -> Markup {
+    html! {
+        label.field.grow {
+            span { "Comment" }
+            // The end of a line after the tag belongs to the markup.
+            textarea name="comment" rows="2" maxlength="4000" {
+                "\n" (clean(entry.comment.as_deref().unwrap_or_default()))
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ use assay_records::Action;
 use sqlx::PgTransaction;
 
 use super::{
+    seen::reviewed_since,
     selection::{Review, Selection},
     store,
 };
@@ -23,7 +24,12 @@ pub(super) async fn review(
 ) -> Result<ReviewedTestReports, Fault> {
     let customer = caller.customer;
     let state = find(&mut **tx, customer, project, id).await?;
-    let reports = store::lock_selected(tx, customer, id, &review.selection).await?;
+    let locked = store::lock_selected(tx, customer, id, &review.selection).await?;
+    let (changed, count) = review.seen.changed(&locked);
+    if count > 0 {
+        return Err(reviewed_since(&store::judgements(tx, customer, &changed).await?, count));
+    }
+    let reports: Vec<_> = locked.into_iter().map(|report| report.id).collect();
     if let Selection::Reports(sought) = &review.selection
         && reports.len() < sought.len()
     {
@@ -36,7 +42,7 @@ pub(super) async fn review(
     } else {
         Vec::new()
     };
-    let reviewed = store::save_selected(tx, customer, &reports, review, &muted).await?;
+    let reviewed = store::save_selected(tx, caller, &reports, review, &muted).await?;
     let action = ReportsAction::Reviewed;
     let event_type = EventType::Reports(action);
     let changed = state.reports_changed(action, &reviewed);

@@ -7,6 +7,7 @@ use assay_proto::{
 };
 use assay_records::Check;
 
+use super::seen::Seen;
 use crate::{
     known_failure::rules::{check_end, check_ticket},
     test_report::rules::{is_review, require_permission},
@@ -26,9 +27,11 @@ pub(super) enum Selection {
 pub(super) struct Review {
     pub(super) selection: Selection,
     pub(super) status: ReportStatus,
+    /// An empty text clears that of the reports, nothing keeps it. So does the ticket.
     pub(super) comment: Option<String>,
     pub(super) ticket: Option<String>,
     pub(super) mute: Option<Mute>,
+    pub(super) seen: Seen,
 }
 
 /// How failures become known.
@@ -42,7 +45,7 @@ impl Review {
     /// Checks a review that a caller wants to make. Failures may be muted until the latest end.
     pub(super) fn of(
         caller: &Caller,
-        input: ReviewInput,
+        mut input: ReviewInput,
         latest_end: Timestamp,
     ) -> Result<Self, Fault> {
         let mut check = Check::default();
@@ -52,6 +55,7 @@ impl Review {
         }
         check_ticket(input.ticket.as_deref(), &mut check);
         let selection = selection(&input, &mut check)?;
+        let seen = Seen::of(std::mem::take(&mut input.seen), &mut check)?;
         let mute = input.known.map(|known| Mute {
             every_case: known.every_case,
             until: check.within("Known", |check| check_end(known.muted_until, latest_end, check)),
@@ -61,13 +65,13 @@ impl Review {
         if mute.is_some() {
             require_permission(caller, ReportStatus::Accepted)?;
         }
-        let given = |text: Option<String>| text.filter(|text| !text.is_empty());
         Ok(Self {
             status: input.status(),
-            comment: given(input.comment),
-            ticket: given(input.ticket),
+            comment: input.comment,
+            ticket: input.ticket,
             selection: selection.ok_or_else(|| Fault::internal("a review selects nothing"))?,
             mute,
+            seen,
         })
     }
 }

@@ -10,7 +10,10 @@ use assay_proto::{
 };
 use sqlx::{AssertSqlSafe, PgTransaction};
 
-use super::selection::{Mute, Review, Selection};
+use super::{
+    seen::{Judgement, Locked},
+    selection::{Mute, Review, Selection},
+};
 use crate::test_report::{path::TestReportPath, store::select};
 
 /// A report that no other transaction changes meanwhile, with its context.
@@ -56,34 +59,37 @@ pub(super) async fn lock(
     .ok_or(Fault::NotFound("test report"))
 }
 
-/// Stores the review of a locked report.
+/// Stores the review of a locked report by a caller.
 pub(super) async fn save(
     tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
+    caller: &Caller,
     id: TestReportId,
     review: &TestReportInput,
 ) -> Result<(), Fault> {
-    let assignments = TestReportInput::assignments(3);
+    let assignments = TestReportInput::assignments(5);
     let update = sqlx::query_as::<_, ()>(AssertSqlSafe(format!(
-        "update test_report set {assignments}, revision = revision + 1
+        "update test_report
+         set {assignments}, reviewed_by_id = $3, reviewed_by = $4, review_time = now(),
+             revision = revision + 1
          where customer_id = $1 and id = $2
          returning id"
     )));
-    review.bind(update.bind(customer).bind(id)).fetch_one(&mut **tx).await?;
+    let update = update.bind(caller.customer).bind(id).bind(caller.user).bind(&*caller.name);
+    review.bind(update).fetch_one(&mut **tx).await?;
     Ok(())
 }
 
 /// Locks the selected reports of an execution that have ended without being canceled. Returns their
-/// ids.
+/// ids and versions.
 pub(super) async fn lock_selected(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: ExecutionId,
     selection: &Selection,
-) -> Result<Vec<TestReportId>, Fault> {
+) -> Result<Vec<Locked>, Fault> {
     let (ids, fingerprint, result) = selection.parts();
-    let reports = sqlx::query_scalar(
-        "select id from test_report r
+    let reports = sqlx::query_as(
+        "select id, revision from test_report r
          where customer_id = $1 and execution_id = $2
            and status not in ('NotExecuted', 'Running', 'Canceled')
            and ($3::uuid[] is null or id = any($3))
@@ -97,6 +103,21 @@ pub(super) async fn lock_selected(
     );
     let reports = reports.bind(customer).bind(execution).bind(ids).bind(fingerprint).bind(result);
     Ok(reports.persistent(false).fetch_all(&mut **tx).await?)
+}
+
+/// Returns the judgements of locked reports.
+pub(super) async fn judgements(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    reports: &[TestReportId],
+) -> Result<Vec<Judgement>, Fault> {
+    let judgements = sqlx::query_as(
+        "select test_case_name, status, ticket, coalesce(comment, '') as comment, reviewed_by
+         from test_report
+         where customer_id = $1 and id = any($2)
+         order by id",
+    );
+    Ok(judgements.bind(customer).bind(reports).fetch_all(&mut **tx).await?)
 }
 
 /// Makes the failures of locked reports known. Their ids begin with the time, as all do. Returns the
@@ -145,11 +166,11 @@ pub(super) async fn mute(
         .await?)
 }
 
-/// Stores a review of locked reports, of which these are muted from now on if they fail. Returns their
-/// states.
+/// Stores a review of locked reports by a caller, of which these are muted from now on if they fail.
+/// Returns their states.
 pub(super) async fn save_selected(
     tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
+    caller: &Caller,
     reports: &[TestReportId],
     review: &Review,
     muted: &[String],
@@ -157,19 +178,22 @@ pub(super) async fn save_selected(
     let columns = ReportState::COLUMNS;
     let update = sqlx::query_as(AssertSqlSafe(format!(
         "update test_report
-         set status = $3, comment = coalesce($4, comment), ticket = coalesce($5, ticket),
+         set status = $3, comment = nullif(coalesce($4, comment), ''),
+             ticket = coalesce($5, ticket),
              is_muted = is_muted or id::text = any($6) and result in ('Failed', 'Error'),
-             revision = revision + 1
+             reviewed_by_id = $7, reviewed_by = $8, review_time = now(), revision = revision + 1
          where customer_id = $1 and id = any($2)
          returning {columns}"
     )));
     let reviewed: Vec<ReportState> = update
-        .bind(customer)
+        .bind(caller.customer)
         .bind(reports)
         .bind(name_of(review.status))
         .bind(&review.comment)
         .bind(&review.ticket)
         .bind(muted)
+        .bind(caller.user)
+        .bind(&*caller.name)
         .fetch_all(&mut **tx)
         .await?;
     Ok(reviewed)

@@ -1,0 +1,114 @@
+//! Two people judge the same tests.
+
+use assay_testkit::Answer;
+use reqwest::Method;
+
+use super::{Reader, filled, junit};
+use crate::{customer::Customer, world::id};
+
+const REFUSED: &str = "Error: connect ECONNREFUSED 127.0.0.1:38231";
+
+/// Returns the values of the fields with a name, as the form of a page has them.
+fn values(page: &str, name: &str) -> Vec<String> {
+    let fields = page.split('<').filter(|tag| tag.contains(&format!("name=\"{name}\"")));
+    let value = |tag: &str| tag.split("value=\"").nth(1)?.split('"').next().map(str::to_owned);
+    fields.filter_map(value).collect()
+}
+
+impl Reader {
+    async fn page(&self, path: &str) -> String {
+        String::from_utf8(self.get(path).await.expect(200).body.clone()).unwrap()
+    }
+
+    /// Sends the form of a page as it was read, filled in.
+    async fn judge(&self, path: &str, page: &str, fields: &[(&str, &str)]) -> Answer {
+        let (seen, whole) = (values(page, "seen"), values(page, "whole"));
+        let kept = seen.iter().map(|seen| ("seen", seen.as_str()));
+        let kept = kept.chain(whole.iter().map(|whole| ("whole", whole.as_str())));
+        let fields: Vec<_> = fields.iter().copied().chain(kept).collect();
+        let request = self.request(Method::POST, path).header("origin", &self.url);
+        Answer::of(filled(request, &fields)).await
+    }
+}
+
+#[tokio::test]
+async fn a_judgement_of_a_test_that_was_judged_since_shows_both() {
+    let customer = Customer::new().await;
+    let grace = Reader::new(&customer).await;
+    let tom = Reader::with(&customer, "tom", super::DEVELOPER).await;
+    let (_, at) = grace.upload(&junit(REFUSED, "")).await;
+    let reports = grace.api().get(&format!("{at}/reports?result=Failed")).await.ok();
+    let path = format!("/reports/{}", id(&reports[0]));
+    let (first, second) = (grace.page(&path).await, tom.page(&path).await);
+
+    let fields = [
+        ("report", id(&reports[0])),
+        ("status", "Rejected"),
+        ("comment", "a real bug\r\nof the bank"),
+        ("ticket", "SHOP-1"),
+    ];
+    grace.judge(&path, &first, &fields).await.expect(303);
+    let other = [fields[0], ("status", "Accepted"), ("comment", "it is fine <b>")];
+    let refused = tom.judge(&path, &second, &other).await;
+
+    let refused = String::from_utf8(refused.expect(409).body.clone()).unwrap();
+    let name = grace.api().get("/api/users/current").await.ok();
+    let name = name["DisplayName"].as_str().unwrap();
+    let alert = refused.split("role=\"alert\"").nth(1).unwrap().split("</p>").next().unwrap();
+    for part in [name, "Rejected", "SHOP-1", "a real bug", "<b>Accepted</b>"] {
+        assert!(alert.contains(part), "{part} in {alert}");
+    }
+    assert!(refused.contains("it is fine &lt;b&gt;</textarea>"), "the comment is kept");
+    let stored = grace.api().get(&format!("{at}/reports?result=Failed")).await.ok();
+    assert_eq!(
+        (&stored[0]["Status"], &stored[0]["Ticket"]),
+        (&"Rejected".into(), &"SHOP-1".into())
+    );
+
+    // Sent again, it replaces the other judgement and keeps nothing of it.
+    tom.judge(&path, &refused, &other).await.expect(303);
+    let stored = grace.api().get(&format!("{at}/reports?result=Failed")).await.ok();
+    assert_eq!(stored[0]["Status"], "Accepted");
+    assert_eq!(
+        (&stored[0]["Ticket"], &stored[0]["Comment"]),
+        (&"".into(), &"it is fine <b>".into())
+    );
+    let page = tom.page(&path).await;
+    let name = tom.api().get("/api/users/current").await.ok();
+    assert!(page.contains(&format!(" by <bdi>{}</bdi>", name["DisplayName"].as_str().unwrap())));
+    assert!(page.contains("it is fine &lt;b&gt;</textarea>"), "it can be edited");
+}
+
+#[tokio::test]
+async fn a_bulk_judgement_of_tests_that_were_judged_since_keeps_what_was_typed() {
+    let customer = Customer::new().await;
+    let grace = Reader::new(&customer).await;
+    let (execution, at) = grace.upload(&junit(REFUSED, REFUSED)).await;
+    let path = format!("/executions/{}", id(&execution));
+    let old = grace.page(&path).await;
+    let selected = values(&old, "report");
+    assert_eq!((selected.len(), values(&old, "seen").len()), (2, 2));
+    let causes = grace.api().get(&format!("{at}/failures")).await.ok();
+    let cause = causes[0]["Fingerprint"].as_str().unwrap();
+    let of_cause = format!("{path}?fingerprint={cause}");
+    let old_cause = grace.page(&of_cause).await;
+    let one = [("report", &*selected[1]), ("status", "Rejected"), ("ticket", "SHOP-1")];
+    grace.judge(&path, &old, &one).await.expect(303);
+
+    let both = [("report", &*selected[0]), ("report", &*selected[1])];
+    for (path, old, selection) in
+        [(&path, &old, &both[..]), (&of_cause, &old_cause, &[("fingerprint", cause)])]
+    {
+        let fields = [selection, &[("status", "Accepted"), ("comment", "the bank is closed")]];
+        let refused = grace.judge(path, old, &fields.concat()).await;
+        let refused = String::from_utf8(refused.expect(409).body.clone()).unwrap();
+        assert!(refused.contains("value=\"the bank is closed\""), "{refused}");
+        assert!(refused.contains("SHOP-1") && refused.contains("<b>Accepted</b>"), "{refused}");
+        let reports = grace.api().get(&format!("{at}/reports?status=Accepted")).await.ok();
+        assert_eq!(reports.as_array().unwrap().len(), 0, "all or none");
+    }
+
+    // A test that nobody has judged since is judged.
+    let fields = [both[0], ("status", "Accepted")];
+    grace.judge(&path, &old, &fields).await.expect(303);
+}

@@ -1,0 +1,139 @@
+//! Reviews of the same test reports by several users.
+
+use anyhow::Result;
+use assay_proto::{
+    ReportStatus,
+    execution::{Execution, ReviewInput, SeenTestReport, TestReportEntry},
+};
+use serde_json::json;
+use tonic::Code;
+
+use crate::{
+    changes::{failed, reports, run},
+    known_failures::review,
+    world::{World, reason},
+};
+
+fn seen(entries: &[TestReportEntry]) -> Vec<SeenTestReport> {
+    let seen = entries.iter().map(|entry| SeenTestReport {
+        id: entry.id.clone(),
+        data_version: entry.data_version.clone(),
+    });
+    seen.collect()
+}
+
+/// A review of these reports.
+fn judged(entries: &[TestReportEntry], status: ReportStatus, ticket: &str) -> ReviewInput {
+    ReviewInput {
+        reports: entries.iter().map(|entry| entry.id.clone()).collect(),
+        status: status.into(),
+        ticket: Some(ticket.to_owned()),
+        comment: Some("real bug".to_owned()),
+        ..ReviewInput::default()
+    }
+}
+
+async fn failures(world: &World) -> Result<Execution> {
+    run(world, "main", json!([failed("a", "lost"), failed("b", "lost")])).await
+}
+
+#[tokio::test]
+async fn a_review_of_reports_that_were_reviewed_since_is_refused_with_the_judgement() -> Result<()>
+{
+    let world = World::new().await?;
+    let execution = failures(&world).await?;
+    let first = reports(&world, &execution).await?;
+    assert_eq!((&first[0].reviewed_by, first[0].review_time), (&None, None));
+    let known =
+        ReviewInput { seen: seen(&first), ..judged(&first[1..], ReportStatus::Rejected, "SHOP-1") };
+    review(&world, &execution, known).await?;
+    let reviewed = reports(&world, &execution).await?;
+    assert!(reviewed[1].reviewed_by.is_some() && reviewed[1].review_time.is_some());
+    assert_eq!(reviewed[0], first[0]);
+
+    let cause = || ReviewInput {
+        fingerprint: Some(first[0].fingerprint.clone()),
+        reports: Vec::new(),
+        ..judged(&first, ReportStatus::Accepted, "")
+    };
+    for late in [judged(&first, ReportStatus::Accepted, ""), cause()] {
+        let refused = review(&world, &execution, ReviewInput { seen: seen(&first), ..late }).await;
+        let refused = refused.unwrap_err();
+        assert_eq!(reason(&refused), "stale_data_version");
+        for part in ["“b” is Rejected by", "ticket SHOP-1", "comment “real bug”"] {
+            assert!(refused.message().contains(part), "{part} in {}", refused.message());
+        }
+        assert_eq!(reports(&world, &execution).await?, reviewed, "all or none");
+    }
+
+    let others = judged(&first[..1], ReportStatus::Accepted, "");
+    review(&world, &execution, ReviewInput { seen: seen(&first), ..others }).await?;
+    review(&world, &execution, ReviewInput { seen: seen(&first[..1]), ..cause() })
+        .await
+        .expect_err("a was reviewed since");
+    review(&world, &execution, cause()).await?;
+    let last = reports(&world, &execution).await?;
+    assert!(last.iter().all(|entry| entry.status() == ReportStatus::Accepted), "{last:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn one_of_two_concurrent_reviews_wins() -> Result<()> {
+    let world = World::new().await?;
+    for _ in 0..8 {
+        let execution = failures(&world).await?;
+        let entries = reports(&world, &execution).await?;
+        let attempt = |status, ticket| {
+            let input = ReviewInput { seen: seen(&entries), ..judged(&entries, status, ticket) };
+            review(&world, &execution, input)
+        };
+        let (one, other) = tokio::join!(
+            attempt(ReportStatus::Rejected, "SHOP-1"),
+            attempt(ReportStatus::Accepted, "SHOP-2")
+        );
+        assert_ne!(one.is_ok(), other.is_ok(), "{one:?} {other:?}");
+        let expected = if one.is_ok() {
+            (ReportStatus::Rejected, "SHOP-1")
+        } else {
+            (ReportStatus::Accepted, "SHOP-2")
+        };
+        for entry in reports(&world, &execution).await? {
+            assert_eq!((entry.status(), entry.ticket.as_str()), expected);
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn absent_texts_of_a_review_are_kept_and_empty_ones_are_cleared() -> Result<()> {
+    let world = World::new().await?;
+    let execution = failures(&world).await?;
+    let entries = reports(&world, &execution).await?;
+    review(&world, &execution, judged(&entries, ReportStatus::Rejected, "SHOP-1")).await?;
+    let absent =
+        ReviewInput { comment: None, ticket: None, ..judged(&entries, ReportStatus::Accepted, "") };
+    review(&world, &execution, absent.clone()).await?;
+    let kept = reports(&world, &execution).await?.remove(0);
+    assert_eq!((kept.ticket.as_str(), kept.comment()), ("SHOP-1", "real bug"));
+
+    let empty = ReviewInput { comment: Some(String::new()), ticket: Some(String::new()), ..absent };
+    review(&world, &execution, empty).await?;
+    let cleared = reports(&world, &execution).await?.remove(0);
+    assert_eq!((cleared.ticket.as_str(), cleared.comment), ("", None));
+    Ok(())
+}
+
+#[tokio::test]
+async fn seen_versions_have_a_valid_id_and_are_limited() -> Result<()> {
+    let world = World::new().await?;
+    let execution = failures(&world).await?;
+    let entries = reports(&world, &execution).await?;
+    let one = SeenTestReport { id: "b".to_owned(), data_version: "1".to_owned() };
+    let many = vec![seen(&entries).remove(0); 10_001];
+    for seen in [vec![one], many] {
+        let input = ReviewInput { seen, ..judged(&entries, ReportStatus::Accepted, "") };
+        let refused = review(&world, &execution, input).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
+    }
+    Ok(())
+}
