@@ -47,7 +47,7 @@ class Receiver(BaseHTTPRequestHandler):
         if event["id"] not in seen:
             seen.add(event["id"])
             data = event["data"]
-            print(data["Source"], data["SourceId"], data["Action"], data["State"], flush=True)
+            print(data["Source"], data["SourceId"], data["Action"], data["State"], data["Origin"], flush=True)
         self.respond(204)
 
     def respond(self, status):

@@ -7,7 +7,7 @@ mod watch;
 
 use assay_auth::Caller;
 use assay_proto::{
-    Fault, NotificationId,
+    Fault, NotificationId, NotificationOrigin,
     notification::{
         CreateNotificationRequest, DeleteNotificationRequest, ListNotificationsRequest,
         Notification, NotificationBatch, WatchNotificationsRequest, WatchedNotification,
@@ -79,7 +79,8 @@ impl notification_service_server::NotificationService for NotificationService {
         let input = rules::validate(request.into_inner().notification.unwrap_or_default())?;
 
         let mut tx = begin(&self.db).await?;
-        let notification = publication::publish(&mut tx, customer, input).await?;
+        let origin = NotificationOrigin::Client;
+        let notification = publication::publish(&mut tx, customer, origin, input).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(notification))
     }

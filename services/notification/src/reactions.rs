@@ -2,7 +2,7 @@
 
 use assay_events::{EventType, ExecutionAction, Handler, Received, RecordKind, ReportsAction};
 use assay_proto::{
-    CustomerId, Fault,
+    CustomerId, Fault, NotificationOrigin,
     events::{ExecutionChanged, RecordChanged, RecordsChanged, ReportsChanged},
     name_of,
     notification::NotificationInput,
@@ -63,7 +63,7 @@ async fn publish(
     if drafts.is_empty() {
         return Ok(());
     }
-    match publication::publish_all(tx, customer, drafts).await {
+    match publication::publish_all(tx, customer, NotificationOrigin::Assay, drafts).await {
         Ok(_) | Err(Fault::NotFound(_)) => Ok(()),
         Err(fault) => Err(fault),
     }

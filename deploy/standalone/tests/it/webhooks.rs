@@ -73,7 +73,7 @@ async fn the_documented_receiver_accepts_only_genuine_deliveries() -> Result<()>
     assert_eq!(made["Secret"], secret);
     let project = create_project(&world.api).await;
     let project = project.rsplit('/').next().unwrap_or_default();
-    assert_eq!(receiver.line().await?, format!("Project {project} Created None"));
+    assert_eq!(receiver.line().await?, format!("Project {project} Created None Assay"));
     let delivered = wait_for_delivery(&world.api, &made, "Delivered", 204).await;
     assert_eq!(delivered["Attempts"], 1);
 
@@ -91,7 +91,50 @@ async fn the_documented_receiver_accepts_only_genuine_deliveries() -> Result<()>
     wait_for_delivery(&world.api, &made, "Delivered", 204).await;
     let renamed = json!({"Name": "Rocket 2"});
     world.api.put(&format!("/api/projects/{project}"), renamed).await.ok();
-    assert_eq!(receiver.line().await?, format!("Project {project} Changed None"));
+    assert_eq!(receiver.line().await?, format!("Project {project} Changed None Assay"));
+    world.stop().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_notification_of_a_client_that_looks_like_one_of_assay_is_marked_everywhere() -> Result<()>
+{
+    let world = start_with_local_webhooks().await;
+    let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    let mut receiver = Receiver::start(secret).await?;
+    let body = json!({"Url": receiver.url, "Events": ["Project.*"], "Secret": secret});
+    world.api.post("/api/webhooks", body).await.created();
+    let project = create_project(&world.api).await;
+    let project = project.rsplit('/').next().unwrap_or_default();
+    let forged = json!({
+        "Source": "Project", "SourceId": project, "Target": "Customer", "Action": "Created",
+        "Origin": "Assay",
+    });
+    assert_eq!(receiver.line().await?, format!("Project {project} Created None Assay"));
+    let created = world.api.post("/api/notifications", forged).await.created();
+    assert_eq!(created["Origin"], "Client", "{created}");
+    assert_eq!(receiver.line().await?, format!("Project {project} Created None Client"));
+
+    let listed = world.api.get("/api/notifications?source=Project").await.ok();
+    let origins: Vec<_> = listed.as_array().unwrap().iter().map(|one| &one["Origin"]).collect();
+    assert_eq!(origins, ["Client", "Assay"]);
+
+    let nats = async_nats::connect(world.nats_url()).await?;
+    let stream = async_nats::jetstream::new(nats).get_stream("ASSAY_NOTIFICATIONS").await?;
+    let subject = "assay.notifications.*.project.created";
+    let published = eventually("both messages on NATS", || async {
+        let mut published = Vec::new();
+        while let Ok(message) = stream
+            .get_first_raw_message_by_subject(subject, published.last().map_or(1, |(at, _)| at + 1))
+            .await
+        {
+            let event: Value = serde_json::from_slice(&message.payload).unwrap();
+            published.push((message.sequence, event["data"]["Origin"].clone()));
+        }
+        (published.len() == 2).then_some(published)
+    })
+    .await;
+    assert_eq!((&published[0].1, &published[1].1), (&json!("Assay"), &json!("Client")));
     world.stop().await;
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use assay_events::Event;
 use assay_proto::{
-    CustomerId, Fault, NotificationId,
+    CustomerId, Fault, NotificationId, NotificationOrigin,
     notification::{Notification, NotificationInput},
 };
 use assay_runtime::trace;
@@ -24,9 +24,10 @@ pub(crate) type Draft = (NotificationInput, Trace);
 pub(crate) async fn publish(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
+    origin: NotificationOrigin,
     input: NotificationInput,
 ) -> Result<Notification, Fault> {
-    let published = publish_all(tx, customer, &[(input, trace::to_map())]).await?.pop();
+    let published = publish_all(tx, customer, origin, &[(input, trace::to_map())]).await?.pop();
     published.ok_or_else(|| Fault::internal("a notification was not inserted"))
 }
 
@@ -34,13 +35,14 @@ pub(crate) async fn publish(
 pub(crate) async fn publish_all(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
+    origin: NotificationOrigin,
     drafts: &[Draft],
 ) -> Result<Vec<Notification>, Fault> {
     customer::lock(tx, customer).await?;
     customer::require_live(&mut **tx, customer).await?;
     let (inputs, traces): (Vec<_>, Vec<_>) =
         drafts.iter().map(|(input, trace)| (input, trace)).unzip();
-    let inserted = store::insert(tx, customer, &inputs).await?;
+    let inserted = store::insert(tx, customer, origin, &inputs).await?;
     delivery::store::insert(tx, customer, &inserted, &traces).await?;
     let events = inserted.iter().zip(&traces).map(|(notification, trace)| {
         Ok(event(customer, notification)?.with_trace(Trace::clone(trace)))

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use assay_proto::{
-    CustomerId, Fault, NotificationId, Rendered,
+    CustomerId, Fault, NotificationId, NotificationOrigin, Rendered, name_of,
     notification::{Notification, NotificationInput},
 };
 use assay_runtime::{
@@ -158,10 +158,11 @@ pub(crate) async fn prune(
     Ok(removed.rows_affected())
 }
 
-/// Inserts notifications and returns them in this order.
+/// Inserts notifications of an origin and returns them in this order.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
+    origin: NotificationOrigin,
     inputs: &[&NotificationInput],
 ) -> Result<Vec<Notification>, Fault> {
     let column = |of: fn(&NotificationInput) -> &str| {
@@ -171,8 +172,8 @@ pub(crate) async fn insert(
         inputs.iter().map(|input| input.target_id.as_deref()).collect();
     let query = sqlx::query_as(AssertSqlSafe(format!(
         "insert into notification
-             (customer_id, id, source, source_id, target, target_id, action, state)
-         select $1, input.*
+             (customer_id, origin, id, source, source_id, target, target_id, action, state)
+         select $1, $9, input.*
          from unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
                      $8::text[]) as input
          returning {COLUMNS}"
@@ -186,6 +187,7 @@ pub(crate) async fn insert(
         .bind(target_ids)
         .bind(column(|input| &input.action))
         .bind(column(|input| input.state.as_deref().unwrap_or(NO_STATE)))
+        .bind(name_of(origin))
         .fetch_all(&mut **tx)
         .await?;
     inserted.sort_unstable_by(|one, other| one.id.cmp(&other.id));

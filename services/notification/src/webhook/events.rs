@@ -1,6 +1,8 @@
 //! Notifications about webhooks.
 
-use assay_proto::{CustomerId, Fault, WebhookId, notification::NotificationInput};
+use assay_proto::{
+    CustomerId, Fault, NotificationOrigin, WebhookId, notification::NotificationInput,
+};
 use sqlx::PgTransaction;
 
 use crate::notification::{publication, rules::NO_STATE};
@@ -20,5 +22,5 @@ pub(crate) async fn publish(
         action: action.to_owned(),
         state: Some(NO_STATE.to_owned()),
     };
-    publication::publish(tx, customer, notification).await.map(drop)
+    publication::publish(tx, customer, NotificationOrigin::Assay, notification).await.map(drop)
 }

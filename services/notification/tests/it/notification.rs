@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use assay_proto::{
-    Page,
+    NotificationOrigin, Page,
     notification::{Notification, NotificationInput},
 };
 use tonic::Code;
@@ -31,6 +31,7 @@ async fn notifications_are_listed_newest_first() -> Result<()> {
         state: "Submitted".to_owned(),
         data_version: "1".to_owned(),
         archived: false,
+        origin: NotificationOrigin::Client.into(),
     };
     assert_eq!(created[0], expected);
     Ok(())
