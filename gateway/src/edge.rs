@@ -28,6 +28,7 @@ use crate::{
     entity_tag::Cached,
     limit::{Limits, Pace, RequestLimits},
     problem::{FailedRequest, Problem},
+    share_link,
     telemetry::{Durations, observe, observe_refusal},
 };
 
@@ -91,6 +92,7 @@ async fn pass(
     let client = edge.proxies.client(&request);
     let origin = edge.cors.allowed(request.headers());
     let failed = FailedRequest::of(&request);
+    let is_shared = share_link::has_secret(request.uri().path());
     request.extensions_mut().insert(client);
 
     let mut response = match edge.limits.admit(client, request.headers(), pace).await {
@@ -105,6 +107,9 @@ async fn pass(
         }
     };
     protect(response.headers_mut());
+    if is_shared {
+        share_link::protect(response.headers_mut());
+    }
     edge.cors.add_headers(origin, response.headers_mut());
     response
 }

@@ -34,6 +34,7 @@ mod reset_password;
 mod response;
 mod routes;
 mod services;
+mod share_link;
 mod telemetry;
 mod testrail;
 mod token;

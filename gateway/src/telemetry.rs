@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use self::durations::DURATION;
 pub(crate) use self::durations::Durations;
+use crate::share_link;
 
 pub(crate) const REJECTED: &str = "assay_requests_refused_total";
 
@@ -89,18 +90,11 @@ fn span(request: &Request, id: &HeaderValue, route: &str) -> Span {
         http.request.method = method,
         http.route = route,
         http.response.status_code = Empty,
-        url.path = path(request),
+        url.path = share_link::without_secret(request.uri().path()),
         request.id = id.to_str().unwrap_or_default(),
         assay.customer = Empty,
         assay.user = Empty,
     )
-}
-
-/// Returns the path of a request, without the secret of a share link.
-fn path(request: &Request) -> &str {
-    const SHARED: &str = "/shared/";
-    let path = request.uri().path();
-    path.find(SHARED).map_or(path, |at| &path[..at + SHARED.len()])
 }
 
 /// Returns the id that the client has sent, if it is valid, or a new one.
@@ -114,23 +108,4 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
 fn method(method: &Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("_OTHER")
-}
-
-#[cfg(test)]
-mod tests {
-    use axum::body::Body;
-
-    use super::*;
-
-    #[test]
-    fn secrets_of_share_links_are_not_traced() {
-        for (uri, traced) in [
-            ("/api/shared/s5bYfVxk/failures?limit=5", "/api/shared/"),
-            ("/shared/s5bYfVxk", "/shared/"),
-            ("/api/projects/0/executions", "/api/projects/0/executions"),
-        ] {
-            let request = Request::builder().uri(uri).body(Body::empty()).unwrap();
-            assert_eq!(path(&request), traced);
-        }
-    }
 }

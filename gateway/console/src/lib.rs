@@ -43,8 +43,10 @@ pub async fn explain(response: Response) -> Response {
     let body = to_bytes(body, PROBLEM_LIMIT).await.unwrap_or_default();
     let (page, body) = Problem::read(parts.status, &body).into_response().into_parts();
     parts.headers.remove(CONTENT_LENGTH);
+    parts.headers.remove(CONTENT_TYPE);
     for (name, value) in &page.headers {
-        parts.headers.insert(name, value.clone());
+        // Headers that layers around the pages have set are for all responses to this path.
+        parts.headers.entry(name).or_insert_with(|| value.clone());
     }
     Response::from_parts(parts, body)
 }

@@ -8,7 +8,7 @@ use axum::{
     response::Response,
     routing::get,
 };
-use http::{HeaderName, HeaderValue, header::REFERRER_POLICY, request::Parts};
+use http::request::Parts;
 use maud::{Markup, html};
 
 use super::{
@@ -66,7 +66,7 @@ async fn page(
         }
         (results)
     };
-    Ok(private(layout::open(&execution.test_set_name, is_running.then_some(5), &body)))
+    Ok(layout::open(&execution.test_set_name, is_running.then_some(5), &body))
 }
 
 fn state(execution: &SharedExecution) -> &str {
@@ -96,13 +96,4 @@ fn facts_of(execution: &SharedExecution) -> Markup {
 fn muted(execution: &SharedExecution) -> Markup {
     let count = execution.changes.muted;
     html! { @if count > 0 { li { (number(count)) " muted" } } }
-}
-
-/// Keeps the secret in the URL from other hosts and from search engines.
-fn private(mut response: Response) -> Response {
-    const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
-    let headers = response.headers_mut();
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(ROBOTS, HeaderValue::from_static("noindex"));
-    response
 }

@@ -1,6 +1,8 @@
 //! A developer shares an execution with a reader who has no account.
 
+use assay_testkit::Answer;
 use fantoccini::Locator;
+use serde_json::json;
 use url::Url;
 
 use super::{Reader, junit};
@@ -51,5 +53,37 @@ async fn a_reader_without_an_account_sees_a_shared_execution_until_the_link_is_r
     assert_eq!(developer.client.get(&url).send().await.unwrap().status(), 404);
     for browser in [browser, visitor] {
         browser.client.clone().close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn every_answer_below_a_share_link_keeps_the_link_to_itself() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (_, at) = reader.upload(&junit("no bank", "")).await;
+    let share = reader.api().post(&format!("{at}/shares"), json!({})).await.created();
+    let token = share["Token"].as_str().unwrap();
+    let report = "019cade2-11c0-7c16-bf3e-17fae47e173e";
+    for path in [
+        format!("/shared/{token}"),
+        format!("/shared/{token}?limit=x&cursor=x"),
+        format!("/shared/{token}/reports/{report}"),
+        format!("/shared/{token}/reports/not-an-id"),
+        format!("/shared/{token}/reports/{report}/content"),
+        format!("/shared/{token}/unknown"),
+        "/shared/unknown".to_owned(),
+        format!("/api/shared/{token}"),
+        format!("/api/shared/{token}/badge.svg"),
+        format!("/api/shared/{token}/reports/{report}"),
+    ] {
+        let answer = Answer::of(reader.client.get(format!("{}{path}", reader.url))).await;
+        for (name, value) in [
+            ("referrer-policy", "no-referrer"),
+            ("x-robots-tag", "noindex"),
+            ("cache-control", "no-store"),
+        ] {
+            let found = answer.headers.get(name).map(|value| value.to_str().unwrap());
+            assert_eq!(found, Some(value), "{name} of {path}: {}", answer.status);
+        }
     }
 }

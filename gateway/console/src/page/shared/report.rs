@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Visitor, private};
+use super::Visitor;
 use crate::{
     api::{Api, address},
     chart::glyph,
@@ -71,7 +71,7 @@ pub(super) async fn page(
     };
     let report = &instance.report;
     let title = format!("{} · {}", report.result.label(), clean(&report.test_case_name));
-    Ok(private(layout::open(&title, None, &body)))
+    Ok(layout::open(&title, None, &body))
 }
 
 /// Shows a whole text of a step.
@@ -81,7 +81,7 @@ pub(super) async fn content(
     Query(query): Query<ContentQuery>,
 ) -> Result<Response, Failure> {
     let instance = read(&api, &Place::shared(&token), id, Some(&query.instance)).await?;
-    query.of(instance.attempt(Some(&query.attempt))).map(private)
+    query.of(instance.attempt(Some(&query.attempt)))
 }
 
 fn head(place: &Place, id: Uuid, instance: &SharedInstance, view: &View) -> Markup {
