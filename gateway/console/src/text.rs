@@ -11,7 +11,7 @@ mod time;
 pub(crate) use self::{
     ansi::ansi,
     duration::duration,
-    excerpt::Allowance,
+    excerpt::{Allowance, beginning},
     link::{Link, link},
     number::{counted, number},
     plain::{clean, plain},

@@ -19,7 +19,7 @@ use crate::{
     layout::Page,
     record::{Project, Time},
     session::Session,
-    text::{ansi, clean, plain, short_time},
+    text::{ansi, beginning, clean, plain, short_time},
 };
 
 /// Number of known failures on a page.
@@ -75,7 +75,7 @@ fn row(path: &str, known: &KnownFailure, user: &Claims) -> Markup {
             span.mark {}
             div.what {
                 pre { (ansi(&known.headline)) }
-                @if !known.comment.is_empty() { p.small { bdi { (plain(&known.comment)) } } }
+                @if !known.comment.is_empty() { p.small { bdi { (plain(&beginning(&known.comment))) } } }
                 span.facts {
                     span.fact { "until " (short_time(known.muted_until)) }
                     span.fact {

@@ -14,7 +14,7 @@ use crate::{
     layout::Page,
     record::Project,
     session::Session,
-    text::{clean, plain},
+    text::{beginning, clean, plain},
 };
 
 const PAGE: u32 = 60;
@@ -67,7 +67,7 @@ fn card(project: &Project) -> Markup {
     html! {
         li.card.row {
             a href=(format!("/projects/{}", project.id)) { bdi { (plain(&project.name)) } }
-            @if let Some(description) = &project.description { p { (plain(description)) } }
+            @if let Some(description) = &project.description { p { (plain(&beginning(description))) } }
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The beginning and the end of texts that may be megabytes long.
 
+use std::borrow::Cow;
+
 /// Size of each end of a text that is shown, in bytes.
 const END: usize = 16 << 10;
 
@@ -45,6 +47,12 @@ impl<'a> Excerpt<'a> {
     }
 }
 
+/// Returns the beginning of a text of which a page may show many.
+pub(crate) fn beginning(text: &str) -> Cow<'_, str> {
+    let kept = &text[..text.floor_char_boundary(2 * SHORT_END)];
+    if kept.len() == text.len() { text.into() } else { format!("{kept}…").into() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +61,13 @@ mod tests {
     fn a_long_text_keeps_both_ends() {
         assert_eq!(Excerpt::of("abcdef", 3), Excerpt { head: "abcdef", tail: "", omitted: 0 });
         assert_eq!(Excerpt::of("abcdefg", 3), Excerpt { head: "abc", tail: "efg", omitted: 1 });
+    }
+
+    #[test]
+    fn one_of_many_texts_is_short() {
+        assert_eq!(beginning("a short text"), "a short text");
+        let shown = beginning(&"é".repeat(32 << 10)).into_owned();
+        assert!(shown.len() < 1100 && shown.ends_with("é…"), "{}", shown.len());
     }
 
     #[test]

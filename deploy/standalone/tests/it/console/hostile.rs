@@ -1,5 +1,7 @@
 //! Results that somebody has written to harm their readers.
 
+mod crawl;
+
 use serde_json::{Value, json};
 
 use super::Reader;
