@@ -1,25 +1,47 @@
 //! Logins, logouts and requests that other pages send.
 
+use std::path::Path;
+
 use assay_testkit::Answer;
 use reqwest::Method;
 
 use super::{Reader, filled};
 use crate::{customer::Customer, people::password_of};
 
-/// Paths to which pages send forms.
-const FORMS: [&str; 11] = [
-    "/login",
-    "/logout",
-    "/forgot-password",
-    "/executions/019cade2-11c0-7c16-bf3e-17fae47e173e",
-    "/reports/019cade2-11c0-7c16-bf3e-17fae47e173e",
-    "/projects/019cade2-11c0-7c16-bf3e-17fae47e173e/knownfailures/019cade2-11c0-7c16-bf3e-17fae47e173e/delete",
-    "/executions/019cade2-11c0-7c16-bf3e-17fae47e173e/shares",
-    "/executions/019cade2-11c0-7c16-bf3e-17fae47e173e/shares/019cade2-11c0-7c16-bf3e-17fae47e173e/delete",
-    "/account/customer",
-    "/account/tokens",
-    "/account/tokens/019cade2-11c0-7c16-bf3e-17fae47e173e/delete",
-];
+const SOME_ID: &str = "019cade2-11c0-7c16-bf3e-17fae47e173e";
+
+/// Returns the paths to which pages send forms, from the routes in the sources of the console.
+fn forms() -> Vec<String> {
+    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../gateway/console/src");
+    let (mut folders, mut forms) = (vec![pages], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                folders.push(entry);
+                continue;
+            }
+            let source = std::fs::read_to_string(&entry).unwrap();
+            for route in source.split(".route(\"").skip(1) {
+                let (path, handlers) = route.split_once('"').unwrap();
+                let handlers = handlers.split(".route(\"").next().unwrap();
+                let handlers = handlers.split(['\n', ';']).next().unwrap();
+                let changes = ["post(", "put(", "patch(", "delete(", "any("];
+                let is_form = changes.iter().any(|method| handlers.contains(method));
+                // The last route answers unknown paths.
+                if is_form && !path.contains("{*") {
+                    forms.push(with_ids(path));
+                }
+            }
+        }
+    }
+    forms
+}
+
+/// Returns a path with ids in place of its parameters.
+fn with_ids(path: &str) -> String {
+    let id = |part: &str| if part.starts_with('{') { SOME_ID.to_owned() } else { part.to_owned() };
+    path.split('/').map(id).collect::<Vec<_>>().join("/")
+}
 
 impl Reader {
     /// Sends the form of the login from a page of this host.
@@ -61,7 +83,9 @@ async fn a_form_of_another_page_is_rejected() {
     let reader = Reader::new(&customer).await;
     let host = reader.url.trim_start_matches("http://").to_owned();
     let own = format!("http://{host}");
-    for path in FORMS {
+    let forms = forms();
+    assert!(forms.len() >= 12 && forms.contains(&"/logout".to_owned()), "{forms:?}");
+    for path in &forms {
         for (header, value) in [
             ("sec-fetch-site", "same-site"),
             ("sec-fetch-site", "cross-site"),
@@ -76,6 +100,12 @@ async fn a_form_of_another_page_is_rejected() {
         }
         let answer = Answer::of(reader.request(Method::POST, path).header("origin", &own)).await;
         assert_ne!(answer.status, 403, "{answer}");
+        // Without a session, nothing but a login and a request for a new password is possible.
+        let anonymous = reader.client.post(format!("{own}{path}")).header("origin", &own);
+        let anonymous = Answer::of(anonymous).await;
+        let is_open = ["/login", "/forgot-password"].contains(&path.as_str());
+        let leads_to_login = anonymous.headers.get("location").is_some_and(|to| to == "/login");
+        assert!(is_open || leads_to_login, "{path}: {anonymous}");
     }
 }
 
