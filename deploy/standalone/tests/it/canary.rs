@@ -1,5 +1,7 @@
 //! Secrets appear neither in files of Assay and its servers nor in output and answers.
 
+mod links;
+
 use std::{
     fs::{self, File},
     path::Path,
@@ -133,13 +135,17 @@ async fn logs_events_and_files_contain_no_secrets() {
         }
         startup_lines.join("\n")
     });
-    let api = Api::new(format!("http://{address}"));
+    let url = format!("http://{address}");
+    let api = Api::new(&url);
     let login = json!({"Email": "ada@example.org", "Password": PASSWORD});
     let token = api.post("/api/token/login", login).await.ok();
     let token = token["token"].as_str().unwrap();
     let api = api.with_token(token);
     use_secrets(&api).await;
-    let credentials = use_credentials(&api).await;
+    let mut credentials = use_credentials(&api).await;
+    credentials.extend(links::share(&api, &url).await);
+    let mailed = links::reset_password(&api, &data).await;
+    credentials.extend(links::visit(&api, &url).await);
 
     let pid = child.id().unwrap().to_string();
     assert!(Command::new("kill").arg(pid).status().await.unwrap().success());
@@ -153,4 +159,6 @@ async fn logs_events_and_files_contain_no_secrets() {
         assert_eq!(line, None, "a secret is in the log");
         assert_eq!(files_with(&data, secret).await, "");
     }
+    let line = output.lines().find(|line| line.contains(&mailed));
+    assert_eq!(line, None, "a secret of a mail is in the log");
 }
