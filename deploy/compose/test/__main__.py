@@ -68,8 +68,8 @@ def start(containers):
     containers.wait_until_healthy([*PROGRAMS, *SERVERS])
     say(f"started in {time.monotonic() - began:.0f} s, the servers after the programs")
     published = run("docker", "ps", "--filter", f"name={containers.name}", "--format", "{{.Ports}}")
-    ports = re.findall(r"(?:0\.0\.0\.0:)(\d+)->(\d+)", published)
-    expect({inside for _, inside in ports} == {"8080"}, f"published: {ports}")
+    ports = re.findall(r"(\S+):\d+->(\d+)", published)
+    expect(set(ports) == {("127.0.0.1", "8080")}, f"published: {ports}")
 
 
 def session(port):
