@@ -85,6 +85,7 @@ async fn options(
     if let Some((user, password)) = addresses.iter().find_map(credentials) {
         options = options.user_and_password(user, password);
     }
+    let addresses = addresses.into_iter().map(without_credentials).collect::<Result<_, _>>()?;
     if let Some(path) = &servers.nats_credentials_file {
         options = options.credentials_file(path).await.context("ASSAY_NATS_CREDENTIALS_FILE")?;
     }
@@ -105,6 +106,14 @@ fn credentials(address: &ServerAddr) -> Option<(String, String)> {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let (user, password) = (address.username()?, address.password().unwrap_or_default());
     Some((decoded(user), decoded(password)))
+}
+
+/// Returns an address without user and password: the client logs addresses as they are.
+fn without_credentials(address: ServerAddr) -> anyhow::Result<ServerAddr> {
+    let mut url = address.into_inner();
+    let removed = url.set_password(None).and_then(|()| url.set_username(""));
+    removed.map_err(|()| anyhow::anyhow!("ASSAY_NATS_URL has a server without a host"))?;
+    Ok(ServerAddr::from_url(url)?)
 }
 
 /// Calls `handle` with each message on a subject until the program stops. Messages may be lost.
@@ -159,5 +168,17 @@ mod tests {
             let read = read.as_ref().map(|(user, password)| (user.as_str(), password.as_str()));
             assert_eq!(read, expected, "{url}");
         }
+    }
+
+    #[test]
+    fn addresses_that_the_client_logs_have_no_password() {
+        let urls = "nats://ada:canary@nats:4222,tls://ada:canary@[::1]:4223,nats://nats";
+        let addresses = addresses(&urls.into()).unwrap();
+        let shown: Vec<_> =
+            addresses.into_iter().map(|one| without_credentials(one).unwrap()).collect();
+        let hosts: Vec<_> = shown.iter().map(|one| (one.host(), one.port())).collect();
+        assert_eq!(hosts, [("nats", 4222), ("::1", 4223), ("nats", 4222)]);
+        let shown = format!("{shown:?}");
+        assert!(!shown.contains("canary") && !shown.contains("ada"), "{shown}");
     }
 }
