@@ -9,9 +9,17 @@ mod versions;
 
 use std::sync::LazyLock;
 
-use axum::{Router, response::IntoResponse, routing::get};
+use axum::{
+    Router,
+    middleware::map_response,
+    response::{IntoResponse, Response},
+    routing::get,
+};
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::{
+    HeaderValue,
+    header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE},
+};
 use serde_json::{Map, Value};
 use tokio::task::spawn_blocking;
 use utoipa::{
@@ -24,6 +32,11 @@ use crate::{
     problem::{self, Problem},
     routes,
 };
+
+/// Allows files of this host only, and no frames. The page has styles and pictures in its code.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+                      img-src 'self' data:; font-src 'self' data:; connect-src 'self'; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// URL of the document that the page loads.
 const PAGE: &str = "/docs/openapi.json";
@@ -112,6 +125,11 @@ static RENDERED: LazyLock<Rendered> = LazyLock::new(|| {
 pub(crate) fn documentation<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let config = Config::new([PAGE]).validator_url("none").try_it_out_enabled(true);
     Router::from(SwaggerUi::new("/docs").config(config))
+        .layer(map_response(async |mut response: Response| {
+            let policy = HeaderValue::from_static(POLICY);
+            response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+            response
+        }))
         .route(PAGE, get(|| respond(|rendered| &rendered.page)))
         .route("/api/openapi.json", get(|| respond(|rendered| &rendered.interface)))
 }

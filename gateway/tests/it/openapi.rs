@@ -66,6 +66,9 @@ async fn the_pages_load_nothing_from_other_hosts() {
     for page in ["index.html", "swagger-initializer.js"] {
         let page = api.send(request("GET", &format!("/docs/{page}")), Body::empty()).await;
         assert_eq!(page.status, 200);
+        let policy = page.header("content-security-policy").to_owned();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
+        assert!(policy.ends_with("frame-ancestors 'none'"), "{policy}");
         let text = String::from_utf8(page.body).unwrap();
         assert!(!text.contains("://"), "{text}");
     }
