@@ -65,19 +65,40 @@ pub(super) fn name_of(state: VerdictState) -> &'static str {
     }
 }
 
-/// Escapes everything that Markdown or HTML in it could interpret, and line ends.
+/// Escapes everything that Markdown or HTML in it could interpret, and line ends. URLs do not become
+/// links, and characters that change the direction of text have their names in it.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    for (at, c) in text.char_indices() {
         match c {
-            '\n' | '\r' => escaped.push(' '),
-            c if c.is_ascii_punctuation() && !matches!(c, '.' | ',' | ':' | '%' | '/' | '-') => {
+            '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => escaped.push(' '),
+            c if c.is_control() => {}
+            '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' => {
+                let _ = write!(escaped, "U+{:04X}", u32::from(c));
+            }
+            c if c.is_ascii_punctuation() && !is_plain(c, &text[..at], &text[at + 1..]) => {
                 escaped.extend(['\\', c]);
             }
             c => escaped.push(c),
         }
     }
     escaped
+}
+
+/// Returns whether a punctuation mark between these texts has no meaning in Markdown.
+fn is_plain(mark: char, before: &str, after: &str) -> bool {
+    match mark {
+        ',' | '%' | '/' | '-' => true,
+        ':' => !after.starts_with('/'),
+        '.' => {
+            !before.as_bytes().last_chunk::<3>().is_some_and(|www| www.eq_ignore_ascii_case(b"www"))
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -124,6 +145,14 @@ mod tests {
 
     #[test]
     fn texts_of_tests_are_not_interpreted() {
-        assert_eq!(escaped("a|b\n<b>[x](y)"), r"a\|b \<b\>\[x\]\(y\)");
+        for (text, expected) in [
+            ("a|b\n<b>[x](y)", r"a\|b \<b\>\[x\]\(y\)"),
+            ("https://evil.example", r"https\://evil.example"),
+            ("WWW.evil.example a: 1.5", r"WWW\.evil.example a: 1.5"),
+            ("ada@evil.example", r"ada\@evil.example"),
+            ("a\u{202e}b\u{1b}[31m\u{0}", r"aU+202Eb\[31m"),
+        ] {
+            assert_eq!(escaped(text), expected);
+        }
     }
 }
