@@ -26,6 +26,7 @@ mod junit;
 mod lists;
 mod mail;
 mod matrix;
+mod mutants;
 mod observability;
 mod operator;
 mod people;

@@ -47,6 +47,7 @@ async fn resealing_allows_the_removal_of_an_encryption_key() {
 
 #[tokio::test]
 async fn an_update_fails_without_effect_if_its_secrets_cannot_be_decrypted() {
+    assay_testkit::expect_failures();
     let world = World::start().await;
     let user = world.user().await;
     let insider = insider(&world, &user).await;

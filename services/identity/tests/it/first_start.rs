@@ -131,6 +131,7 @@ async fn keys_survive_a_restart() -> Result<()> {
 
 #[tokio::test]
 async fn the_service_stops_if_signing_keys_cannot_be_decrypted() -> Result<()> {
+    assay_testkit::expect_failures();
     let settings = Settings::new().await?.with_administrator();
     Identity::start(&settings).await?;
 

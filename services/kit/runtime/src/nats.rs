@@ -148,7 +148,7 @@ fn log(event: &Event) {
         // Emitted for each attempt to reconnect.
         Event::ClientError(error) => tracing::debug!(%error, "NATS connection failed"),
         // For example, a missing permission.
-        Event::ServerError(error) => tracing::error!(%error, "refused by NATS"),
+        Event::ServerError(error) => tracing::warn!(%error, "refused by NATS"),
         event => tracing::warn!(%event, "NATS connection"),
     }
 }

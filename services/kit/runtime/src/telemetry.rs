@@ -1,6 +1,7 @@
 //! Logs, traces and metrics of a program.
 
 mod descriptions;
+mod failures;
 mod ids;
 mod lines;
 mod statements;
@@ -80,6 +81,7 @@ impl Telemetry {
             .with(lines.with_filter(config.logs.filter()?))
             .with(spans)
             .with(statements)
+            .with(failures::layer())
             .with(Ids { traces: tracer.is_none() }.with_filter(LevelFilter::INFO))
             .try_init()?;
 
@@ -87,6 +89,7 @@ impl Telemetry {
             .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &BUCKETS)?
             .install_recorder()?;
         descriptions::describe();
+        failures::describe();
         Ok(Self { tracer, metrics })
     }
 

@@ -133,7 +133,7 @@ impl Tls {
                 }
                 Err(error) => {
                     let error = format!("{error:#}");
-                    tracing::error!(error, "the changed TLS certificates cannot be used");
+                    tracing::warn!(error, "the changed TLS certificates cannot be used");
                     loaded.changed_at = changed_at;
                 }
             }

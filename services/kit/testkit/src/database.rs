@@ -9,6 +9,8 @@ use sqlx::{
 use tokio::time::sleep;
 use uuid::Uuid;
 
+use crate::failures;
+
 /// Interval in which databases are dropped, several at once: the first drop makes PostgreSQL write
 /// its buffers, and the next ones are fast.
 const DROP_INTERVAL: Duration = Duration::from_secs(10);
@@ -27,6 +29,7 @@ pub struct TestDatabase {
 impl TestDatabase {
     /// Creates a database with the given schema. The first test also creates the template.
     pub async fn create(schema: &str, migrations: &Migrator) -> Result<Self> {
+        failures::watch();
         let server = server_url()?;
         let mut connection = PgConnection::connect(&server).await?;
         let template = template(&mut connection, schema, migrations).await?;
@@ -36,6 +39,7 @@ impl TestDatabase {
 
     /// Creates an empty database.
     pub async fn empty() -> Result<Self> {
+        failures::watch();
         let server = server_url()?;
         let connection = PgConnection::connect(&server).await?;
         let name = format!("test_{}", Uuid::now_v7().simple());

@@ -7,6 +7,7 @@ mod broker;
 mod cluster;
 mod database;
 mod eventually;
+mod failures;
 mod plans;
 mod process;
 mod standby;
@@ -20,6 +21,7 @@ pub use self::{
     cluster::Cluster,
     database::{TestDatabase, drop_unused, test_dir},
     eventually::eventually,
+    failures::{Recorded, expect_failures, recorded},
     plans::{assert_planned_once, rows_read},
     process::ended,
     standby::Replicated,

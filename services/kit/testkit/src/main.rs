@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use assay_servers::{DataDir, Durability, Nats, Postgres, PostgresOptions};
-use assay_testkit::drop_unused;
+use assay_testkit::{drop_unused, recorded};
 use rustix::fs::statvfs;
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::postgres::PgConnectOptions;
@@ -66,8 +66,13 @@ async fn with_servers() -> Result<ExitCode> {
     fs::remove_dir_all(postgres_dir.path().join("postgres").canonicalize()?)?;
     postgres_dir.close()?;
     stop_nats_servers(data.path()).await?;
+    let failures = recorded(data.path())?;
     dir.close()?;
-    Ok(exit_code(status?))
+    for failure in &failures {
+        eprintln!("with-servers: the code under test failed unexpectedly in {failure}");
+    }
+    let code = exit_code(status?);
+    Ok(if failures.is_empty() { code } else { ExitCode::FAILURE })
 }
 
 /// Creates a directory that PostgreSQL can reach, which may run under another account.

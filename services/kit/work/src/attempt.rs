@@ -158,7 +158,7 @@ pub fn causes(fault: &Fault) -> String {
 
 /// Logs that work was given up.
 pub fn announce(kind: &str, id: &str, reason: &str) {
-    tracing::error!(
+    tracing::warn!(
         work.kind = kind,
         work.id = id,
         reason,

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use assay_proto::{
-    Batch as _,
+    Batch as _, NotificationOrigin,
     notification::{Notification, NotificationBatch},
 };
 
@@ -19,6 +19,7 @@ fn rows(count: i64, size: usize) -> impl Fn(Slice) -> Rows + Send + 'static {
         let row = |number: i64| Notification {
             id: number.to_string(),
             source: "x".repeat(size),
+            origin: NotificationOrigin::Assay.into(),
             ..Notification::default()
         };
         std::future::ready(Ok(numbers.map(row).collect()))
