@@ -44,6 +44,9 @@ async fn every_answer_to_a_generated_request_conforms_to_the_document() {
         .unwrap_or_else(|error| panic!("{error}: run deploy/local/install test"));
     let output = String::from_utf8_lossy(&run.stdout);
     assert!(run.status.success(), "{output}\n{}", String::from_utf8_lossy(&run.stderr));
+    for line in output.lines().filter(|line| line.contains("generated")) {
+        println!("{}", line.trim());
+    }
     world.stop().await;
 }
 

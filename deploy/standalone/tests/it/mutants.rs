@@ -15,7 +15,7 @@ use crate::{
 
 /// Number of mutants of each sample in an ordinary run, and in a long one.
 const FEW: usize = 3;
-const MANY: usize = 150;
+const MANY: usize = 40;
 
 /// Values that replace others.
 const HOSTILE: [&str; 12] = [

@@ -197,10 +197,16 @@ pub(super) async fn claim(db: impl PgExecutor<'_>) -> Result<Option<Queued>, Fau
     }))
 }
 
-/// Ends the claim of a mail that was not sent.
+/// Ends the claim of a mail that was not sent. Claims do not read it until its next attempt.
 pub(super) async fn release(db: impl PgExecutor<'_>, id: Uuid) -> Result<(), Fault> {
-    let release = sqlx::query("update mail set next_attempt_at = now() where id = $1");
-    release.bind(id).execute(db).await?;
+    let release = sqlx::query(
+        "update mail set next_attempt_at = coalesce(
+             (select w.next_attempt_at from unfinished_work w
+              where w.kind = $2 and w.customer_id = coalesce(mail.customer_id, $3) and w.id = mail.id),
+             now())
+         where id = $1",
+    );
+    release.bind(id).bind(MAIL.kind).bind(NO_CUSTOMER).execute(db).await?;
     Ok(())
 }
 

@@ -101,14 +101,18 @@ async fn a_retried_mail_has_the_same_message_id() -> Result<()> {
     let nightly = ended("Nightly");
     world.publish_event(&caller, "Completed", &nightly).await?;
     eventually("the mail to be rejected twice", async || {
-        let soon = sqlx::query("update unfinished_work set next_attempt_at = now()");
+        let soon = sqlx::query(
+            "with due as (update mail set next_attempt_at = now())
+             update unfinished_work set next_attempt_at = now()",
+        );
         soon.execute(&world.identity.db).await.unwrap();
         world.mailbox.refusals.lock().unwrap().is_empty().then_some(())
     })
     .await;
     eventually("the end of the last attempt", async || {
         let soon = sqlx::query(
-            "update unfinished_work set next_attempt_at = now()
+            "with due as (update mail set next_attempt_at = now())
+             update unfinished_work set next_attempt_at = now()
              where failures = 2 and next_attempt_at is not null",
         );
         let soon = soon.execute(&world.identity.db).await.unwrap();

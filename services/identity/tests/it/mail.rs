@@ -196,7 +196,8 @@ async fn a_mail_with_a_temporary_error_is_retried() -> Result<()> {
     .await;
     assert_eq!(queued(&identity).await?, 1);
     eventually("the end of the attempt", async || {
-        let soon = "update unfinished_work set next_attempt_at = now() where failures = 1";
+        let soon = "with due as (update mail set next_attempt_at = now())
+                    update unfinished_work set next_attempt_at = now() where failures = 1";
         let soon = sqlx::query(soon).execute(&identity.db).await.unwrap();
         (soon.rows_affected() == 1).then_some(())
     })
@@ -213,7 +214,8 @@ async fn a_mail_that_no_program_survives_is_given_up_and_does_not_delay_others()
     identity.prepare_reset(ADMIN, "").await?;
     let fatal = eventually("a failed mail", async || {
         // Programs began to send it, and did not survive.
-        let fatal = "update unfinished_work set taken = 5, next_attempt_at = now()
+        let fatal = "with due as (update mail set next_attempt_at = now())
+                     update unfinished_work set taken = 5, next_attempt_at = now()
                      where failures = 1 returning id";
         let fatal: Option<Uuid> =
             sqlx::query_scalar(fatal).fetch_optional(&identity.db).await.ok()?;
