@@ -14,30 +14,13 @@ use assay_events::{is_behind, publish_all};
 use assay_proto::Fault;
 use assay_records::Action;
 use assay_runtime::{AdvisoryLock, Database, Runtime, Throttle, begin};
-use assay_work::{Attempt, Patience, Queue, Work};
+use assay_work::Attempt;
 use sqlx::PgPool;
 use tokio::time::sleep;
 use uuid::Uuid;
 
+pub(crate) use self::store::PURGE;
 use self::store::{PARTS, Project, Table};
-
-/// Removing the records of a deleted project. If it is dropped, the rest of them stays, and is not shown.
-pub(crate) const PURGE: Work = Work {
-    kind: "purge",
-    queue: Queue::Unfinished {
-        patience: Patience {
-            first: Duration::from_secs(1),
-            longest: Duration::from_hours(1),
-            failures: 20,
-        },
-        pending: "exists (
-            select from project p
-            where p.customer_id = w.customer_id and p.id = w.id and p.purged_at is null
-        )",
-        drop: "update project set purged_at = now()
-               where (customer_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))",
-    },
-};
 
 /// Time between two searches for deleted projects.
 const PERIOD: Duration = Duration::from_secs(1);

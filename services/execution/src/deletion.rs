@@ -10,7 +10,7 @@ use assay_records::Action;
 use sqlx::PgTransaction;
 
 pub use self::purge::purge_deleted;
-pub(crate) use self::purge::{PURGE, spawn};
+pub(crate) use self::{purge::spawn, store::PURGE};
 
 /// Applies the events about deleted projects, and about deleted and archived customers.
 pub struct Deletions;

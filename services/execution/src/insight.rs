@@ -18,8 +18,8 @@ use tonic::{Request, Response, Status};
 use self::ranking::Ranking;
 pub use self::rollup::roll_up;
 pub(crate) use self::{
-    days::remove_old,
-    rollup::{INSIGHT, spawn},
+    days::{INSIGHT, remove_old},
+    rollup::spawn,
 };
 use crate::{catalog::Catalog, parent};
 

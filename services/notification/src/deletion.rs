@@ -16,11 +16,7 @@ use crate::{customer, streams::NOTIFICATIONS};
 pub(crate) const PURGE: Work = Work {
     kind: "purge",
     queue: Queue::Unfinished {
-        patience: Patience {
-            first: Duration::from_secs(30),
-            longest: Duration::from_hours(1),
-            failures: 20,
-        },
+        patience: Patience::of_purges(Duration::from_secs(30)),
         pending: "exists (
             select from deleted_customer d where d.customer_id = w.id and d.purged_at is null
         )",

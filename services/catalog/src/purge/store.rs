@@ -1,15 +1,31 @@
 //! The records of deleted projects in PostgreSQL. The search for projects covers all customers; every
 //! other statement is bound to one.
 
+use std::time::Duration;
+
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestPlanId, TestSetId,
 };
 use assay_runtime::begin;
+use assay_work::{Patience, Queue, Work};
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgPool, PgTransaction};
 use uuid::Uuid;
 
-use super::PURGE;
 use crate::event::EventSource;
+
+/// Removing the records of a deleted project. If it is dropped, the rest of them stays, and is not shown.
+pub(crate) const PURGE: Work = Work {
+    kind: "purge",
+    queue: Queue::Unfinished {
+        patience: Patience::of_purges(Duration::from_secs(1)),
+        pending: "exists (
+            select from project p
+            where p.customer_id = w.customer_id and p.id = w.id and p.purged_at is null
+        )",
+        drop: "update project set purged_at = now()
+               where (customer_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))",
+    },
+};
 
 /// The parts of a table, as conditions in the words of its indexes.
 pub(super) const PARTS: [&str; 3] =

@@ -5,33 +5,13 @@ use std::time::Duration;
 
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
 use assay_runtime::{AdvisoryLock, Database, Runtime, Throttle};
-use assay_work::{Attempt, Patience, Queue, Work};
+use assay_work::Attempt;
 use sqlx::PgPool;
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use super::store::{self, Deleted};
+use super::store::{self, Deleted, PURGE};
 use crate::{artifact::Artifacts, launch, removal, run};
-
-/// Removing the executions of a deleted project or customer. If it is dropped, the rest of them stays, and
-/// is not shown.
-pub(crate) const PURGE: Work = Work {
-    kind: "purge",
-    queue: Queue::Unfinished {
-        patience: Patience { first: PERIOD, longest: Duration::from_hours(1), failures: 20 },
-        pending: "exists (
-            select from deletion d
-            where d.customer_id = w.customer_id and d.purged_at is null
-              and w.id = case when d.project_id = '00000000-0000-0000-0000-000000000000'
-                  then d.customer_id else d.project_id end
-        )",
-        drop: "update deletion d set purged_at = now()
-               from unnest($1::uuid[], $2::uuid[]) as dropped (customer_id, id)
-               where d.customer_id = dropped.customer_id
-                 and dropped.id = case when d.project_id = '00000000-0000-0000-0000-000000000000'
-                     then d.customer_id else d.project_id end",
-    },
-};
 
 /// Interval between purges.
 const PERIOD: Duration = Duration::from_secs(5);

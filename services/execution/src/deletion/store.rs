@@ -1,10 +1,31 @@
 //! Deleted projects and customers in PostgreSQL. The purge reads those of all customers.
 
+use std::time::Duration;
+
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId, TestReportId, Timestamp};
+use assay_work::{Patience, Queue, Work};
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgTransaction};
 use uuid::Uuid;
 
-use super::purge::PURGE;
+/// Removing the executions of a deleted project or customer. If it is dropped, the rest of them stays, and
+/// is not shown.
+pub(crate) const PURGE: Work = Work {
+    kind: "purge",
+    queue: Queue::Unfinished {
+        patience: Patience::of_purges(Duration::from_secs(5)),
+        pending: "exists (
+            select from deletion d
+            where d.customer_id = w.customer_id and d.purged_at is null
+              and w.id = case when d.project_id = '00000000-0000-0000-0000-000000000000'
+                  then d.customer_id else d.project_id end
+        )",
+        drop: "update deletion d set purged_at = now()
+               from unnest($1::uuid[], $2::uuid[]) as dropped (customer_id, id)
+               where d.customer_id = dropped.customer_id
+                 and dropped.id = case when d.project_id = '00000000-0000-0000-0000-000000000000'
+                     then d.customer_id else d.project_id end",
+    },
+};
 
 /// The project id of a deleted customer.
 pub(super) const ALL_PROJECTS: ProjectId = ProjectId(Uuid::nil());

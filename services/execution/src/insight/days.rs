@@ -1,13 +1,30 @@
 //! The results of each test case, day and branch, in PostgreSQL: they are added up when an execution
 //! has ended, and derived again to verify and to rebuild them.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use assay_proto::{CustomerId, ExecutionId, Fault};
 use assay_runtime::Throttle;
+use assay_work::{Patience, Queue, Work};
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
 
-use super::rollup::INSIGHT;
+/// Adding the results of an ended execution. If it is dropped, insights do not count the execution.
+pub(crate) const INSIGHT: Work = Work {
+    kind: "insight",
+    queue: Queue::Unfinished {
+        patience: Patience {
+            first: Duration::from_secs(1),
+            longest: Duration::from_mins(5),
+            failures: 20,
+        },
+        pending: "exists (
+            select from execution e
+            where e.customer_id = w.customer_id and e.id = w.id and e.rolled_up_at is null
+        )",
+        drop: "update execution set rolled_up_at = 'infinity'
+               where (customer_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))",
+    },
+};
 
 /// Number of days that are kept, today included.
 pub(crate) const MOST: i32 = 90;

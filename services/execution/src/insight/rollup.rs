@@ -5,30 +5,12 @@ use std::time::Duration;
 
 use assay_proto::{CustomerId, ExecutionId, Fault};
 use assay_runtime::{AdvisoryLock, Database, Runtime, begin};
-use assay_work::{Attempt, Patience, Queue, Work};
+use assay_work::Attempt;
 use sqlx::PgPool;
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use super::days;
-
-/// Adding the results of an ended execution. If it is dropped, insights do not count the execution.
-pub(crate) const INSIGHT: Work = Work {
-    kind: "insight",
-    queue: Queue::Unfinished {
-        patience: Patience {
-            first: Duration::from_secs(1),
-            longest: Duration::from_mins(5),
-            failures: 20,
-        },
-        pending: "exists (
-            select from execution e
-            where e.customer_id = w.customer_id and e.id = w.id and e.rolled_up_at is null
-        )",
-        drop: "update execution set rolled_up_at = 'infinity'
-               where (customer_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))",
-    },
-};
+use super::days::{self, INSIGHT};
 
 /// Interval between rounds.
 const INTERVAL: Duration = Duration::from_secs(1);

@@ -19,11 +19,7 @@ const BATCH: i64 = 500;
 pub(crate) const PURGE: Work = Work {
     kind: "purge",
     queue: Queue::Unfinished {
-        patience: Patience {
-            first: Duration::from_secs(10),
-            longest: Duration::from_hours(1),
-            failures: 20,
-        },
+        patience: Patience::of_purges(Duration::from_secs(10)),
         pending: "exists (select from customer c where c.id = w.id and c.purged_at is null)",
         drop: "update customer set purged_at = now()
                where id = any($2) and $1::uuid[] is not null",

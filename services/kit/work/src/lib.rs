@@ -79,6 +79,11 @@ pub struct Patience {
 }
 
 impl Patience {
+    /// Returns the patience for purges: about ten hours after a failure that stays.
+    pub const fn of_purges(first: Duration) -> Self {
+        Self { first, longest: Duration::from_hours(1), failures: 20 }
+    }
+
     /// Returns the pause after so many failures.
     fn pause(self, failures: i32) -> Duration {
         let doubled = 2_u32.saturating_pow(failures.unsigned_abs().saturating_sub(1));
