@@ -23,7 +23,8 @@ pub(crate) const DELIVERY: Work = Work {
                        null as about, d.attempts, d.error as reason,
                        coalesce(d.last_attempt_at, w.created_at) as given_up_at
                    from webhook_delivery d join webhook w on w.id = d.webhook_id
-                   where d.next_attempt_at is null and d.delivered_at is null",
+                   where d.next_attempt_at is null and d.delivered_at is null
+                     and w.deleted_at is null",
         retry: "update webhook_delivery d set attempts = 0, next_attempt_at = now()
                 where next_attempt_at is null and delivered_at is null
                   and ($1::text[] is null or webhook_id || '.' || notification_id = any($1))",

@@ -27,6 +27,7 @@ mod lists;
 mod mail;
 mod matrix;
 mod mutants;
+mod numbers;
 mod observability;
 mod operator;
 mod people;

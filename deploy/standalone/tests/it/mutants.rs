@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::{
     customer::Customer,
+    numbers::Numbers,
     world::{create_project, id},
 };
 
@@ -32,18 +33,6 @@ const HOSTILE: [&str; 12] = [
     "9999-99-99T99:99:99Z",
     "&#0;",
 ];
-
-/// A sequence of numbers that is the same in each run (`SplitMix64`).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % end.max(1) as u64).unwrap()
-    }
-}
 
 /// Returns the files with reports in a folder.
 fn samples(folder: &Path, found: &mut Vec<(String, String)>) {
@@ -128,7 +117,7 @@ async fn no_mutant_fails(each: usize) {
     let set = &format!("{project}/testsets/{}", id(&set));
     let folder =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../services/kit/formats/tests/files");
-    let (mut found, mut numbers) = (Vec::new(), Numbers(41));
+    let (mut found, mut numbers) = (Vec::new(), Numbers::of(41));
     samples(&folder, &mut found);
     assert!(found.len() > 100, "{} samples", found.len());
     let mutants = found.iter().flat_map(|(name, report)| {

@@ -9,7 +9,7 @@ use super::{
     history::{History, warm_up},
     pipeline::Pipeline,
 };
-use crate::{customer::Customer, installation::Installation, world::World};
+use crate::{customer::Customer, installation::Installation, numbers::Numbers, world::World};
 
 /// Subject and event of a message in an outbox.
 type Message = (String, Value);
@@ -103,18 +103,9 @@ async fn take_held_back(service: &str, db: &PgPool) -> Vec<Message> {
 
 /// Shuffles by a seed, so that a failing order can be reproduced.
 fn shuffled(mut messages: Vec<Message>, seed: u64) -> Vec<Message> {
-    let mut state = seed;
-    let mut random = || {
-        // SplitMix64.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
+    let mut numbers = Numbers::of(seed);
     for last in (1..messages.len()).rev() {
-        let positions = u64::try_from(last + 1).unwrap();
-        messages.swap(last, usize::try_from(random() % positions).unwrap());
+        messages.swap(last, numbers.below(last + 1));
     }
     messages
 }

@@ -220,6 +220,12 @@ async fn old_events_are_removed() {
     let applied = "insert into inbox (consumer, event_id)
                    select 'another', gen_random_uuid() from generate_series(1, $1)";
     sqlx::query(applied).bind(PUBLISHED).execute(&world.pool).await.unwrap();
+    let letters = "insert into inbox_parked (consumer, stream, event_id, customer_id, record, subject,
+                       sequence, payload, failures, diverts, next_attempt_at, given_up_at)
+                   select 'another', '', gen_random_uuid(), gen_random_uuid(), '', '', days, '', 5, false,
+                       now(), now() - make_interval(days => days)
+                   from unnest(array[89, 91]) as days";
+    sqlx::query(letters).execute(&world.pool).await.unwrap();
     let mut before = Vec::new();
     for table in ["outbox", "inbox"] {
         before.push((table, rows_read(&world.pool, table).await));
@@ -235,6 +241,14 @@ async fn old_events_are_removed() {
                        (select count(*) from inbox where consumer <> 'another')";
     let left: (Vec<i64>, i64) = sqlx::query_as(left).fetch_one(&world.pool).await.unwrap();
     assert_eq!(left, (vec![1, 2], 2));
+    // Dead letters are left for three months.
+    let left = eventually("the removal of a dead letter", || async {
+        let left = "select array_agg(sequence) from inbox_parked";
+        let left: Vec<i64> = sqlx::query_scalar(left).fetch_one(&world.pool).await.unwrap();
+        (left.len() == 1).then_some(left)
+    })
+    .await;
+    assert_eq!(left, [89]);
 }
 
 #[tokio::test]
