@@ -22,7 +22,26 @@ pub(crate) async fn determine(
     state: &ExecutionState,
     reports: &mut [TestReportState],
 ) -> Result<(), Fault> {
-    let mut changed: Vec<_> = reports.iter_mut().filter(|report| report.changed).collect();
+    let changed = reports.iter_mut().filter(|report| report.changed).collect();
+    determine_of(tx, customer, state, changed).await
+}
+
+/// Determines the changes of all reports of an execution.
+pub(crate) async fn determine_all(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    state: &ExecutionState,
+    reports: &mut [TestReportState],
+) -> Result<(), Fault> {
+    determine_of(tx, customer, state, reports.iter_mut().collect()).await
+}
+
+async fn determine_of(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    state: &ExecutionState,
+    mut changed: Vec<&mut TestReportState>,
+) -> Result<(), Fault> {
     let (mut failing, mut passed) = (Vec::new(), Vec::new());
     for report in &changed {
         let case = TestCaseId::from_record(&report.published.test_case_id)?;

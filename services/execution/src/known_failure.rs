@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// Returns the failing reports that are muted, with their tickets: those whose failures are all known at
-/// this moment. This alone decides it, for results that arrive and for reviews.
+/// this moment. Marks these failures as known. This alone decides it, for results that arrive and for reviews.
 pub(crate) async fn muted(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -45,7 +45,9 @@ pub(crate) async fn muted(
     if state.is_past() {
         return Ok(HashMap::new());
     }
-    store::muted(tx, customer, &state.execution.project_id, failing).await
+    let muted = store::muted(tx, customer, &state.execution.project_id, failing).await?;
+    store::mark(tx, customer, &muted.keys().collect::<Vec<_>>(), true).await?;
+    Ok(muted)
 }
 
 /// Mutes those of the failing reports that are about to be stored whose failures are all known.
@@ -62,15 +64,19 @@ pub(crate) async fn mute(
         .map(|report| report.published.id.clone())
         .collect();
     let mut muted = muted(tx, customer, state, &failing).await?;
+    let mut unmuted = Vec::new();
     for report in &mut changed {
         match muted.remove(&report.published.id) {
             Some(ticket) => (report.is_muted, report.ticket) = (true, ticket),
             // A retry has another cause.
-            None if report.is_muted => (report.is_muted, report.ticket) = (false, String::new()),
+            None if report.is_muted => {
+                (report.is_muted, report.ticket) = (false, String::new());
+                unmuted.push(&report.published.id);
+            }
             None => {}
         }
     }
-    Ok(())
+    store::mark(tx, customer, &unmuted, false).await
 }
 
 /// The gRPC service of known failures.

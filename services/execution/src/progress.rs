@@ -5,3 +5,4 @@ pub(crate) mod instance;
 pub(crate) mod merge;
 pub(crate) mod report;
 pub(crate) mod rules;
+pub(crate) mod totals;

@@ -132,7 +132,7 @@ pub(crate) fn count_instances(
     for instance in merged.added.iter().chain(&merged.announced) {
         let report = &mut reports[instance.report];
         report.add(instance)?;
-        state.add(&instance.last.outcome);
+        state.add(&instance.last.outcome, report.result());
         if !report.is_pending() {
             state.end_report(report.result());
             finished.push(instance.report);
@@ -187,6 +187,9 @@ pub(crate) async fn settle(
     let id = ExecutionId::from_record(&state.execution.id)?;
     if state.execution.status() == ExecutionStatus::Queued {
         state.execution.set_status(ExecutionStatus::Running);
+    }
+    if state.is_unsure() {
+        state.recount(&test_report::store::totals(tx, customer, id).await?);
     }
     if state.is_dispatched() {
         schedule::store::complete(tx, customer, &finished).await?;

@@ -2,7 +2,9 @@
 //! repairs them. They should never differ. Operators check this after restoring a backup, for
 //! example.
 
+mod compare;
 mod derived;
+mod examined;
 mod store;
 
 use std::fmt::Display;
@@ -16,7 +18,8 @@ use assay_runtime::begin;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 
-use crate::{execution, settle::events::events, test_report};
+use self::examined::Examined;
+use crate::{execution, failure, settle::events::events, test_report};
 
 const REBUILT: ExecutionAction = ExecutionAction::Rebuilt;
 
@@ -33,14 +36,18 @@ pub async fn verify(db: &PgPool, mut report: impl FnMut(&dyn Display)) -> Result
     let (mut differences, mut after) = (0, None);
     loop {
         let slice = store::executions(db, after).await?;
-        let Some(last) = slice.last().copied() else { return Ok(differences) };
-        for difference in store::differences(db, &slice).await? {
-            report(&difference);
-            differences += 1;
-        }
-        for difference in store::failure_differences(db, &slice).await? {
-            report(&difference);
-            differences += 1;
+        for (customer, id) in &slice {
+            let mut tx = begin(db).await?;
+            sqlx::query("set transaction isolation level repeatable read, read only")
+                .execute(&mut *tx)
+                .await?;
+            let Ok(stored) = execution::store::find(&mut *tx, *customer, None, *id).await else {
+                continue;
+            };
+            for difference in Examined::of(&mut tx, *customer, stored).await?.differences() {
+                report(&difference);
+                differences += 1;
+            }
         }
         if slice.len() < store::SLICE {
             let counters = store::counter_differences(db).await?;
@@ -50,7 +57,7 @@ pub async fn verify(db: &PgPool, mut report: impl FnMut(&dyn Display)) -> Result
             }
             return Ok(differences);
         }
-        after = Some(last);
+        after = slice.last().copied();
     }
 }
 
@@ -62,15 +69,7 @@ pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
     loop {
         let slice = store::executions(db, after).await?;
         for (customer, id) in &slice {
-            let mut tx = begin(db).await?;
-            let Some(project) = store::lock(&mut tx, *customer, *id).await? else { continue };
-            repaired += store::repair(&mut tx, *customer, *id).await?;
-            let state = execution::store::get(&mut *tx, *customer, project, *id).await?;
-            let ended = test_report::store::ended(&mut tx, *customer, *id).await?;
-            let actions = (REBUILT, ReportsAction::Rebuilt);
-            let events = events(*customer, &state, &state.event(REBUILT), actions, &ended);
-            publish_all(&mut tx, events).await?;
-            tx.commit().await?;
+            repaired += rebuild_execution(db, *customer, *id).await?;
         }
         if slice.len() < store::SLICE {
             return Ok(repaired
@@ -79,6 +78,32 @@ pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
         }
         after = slice.last().copied();
     }
+}
+
+async fn rebuild_execution(
+    db: &PgPool,
+    customer: CustomerId,
+    id: ExecutionId,
+) -> Result<u64, Fault> {
+    let mut tx = begin(db).await?;
+    let stored = match execution::store::lock(&mut tx, customer, None, id).await {
+        // Deleted meanwhile.
+        Err(Fault::NotFound(_)) => return Ok(0),
+        stored => stored?,
+    };
+    let mut repaired = 0;
+    if !execution::store::has_expired(&mut *tx, customer, id).await? {
+        repaired += failure::derive::repair(&mut tx, customer, id).await?;
+    }
+    let examined = Examined::of(&mut tx, customer, stored).await?;
+    let (state, changed) = examined.repair(&mut tx).await?;
+    repaired += changed;
+    let ended = test_report::store::ended(&mut tx, customer, id).await?;
+    let actions = (REBUILT, ReportsAction::Rebuilt);
+    let events = events(customer, &state, &state.event(REBUILT), actions, &ended);
+    publish_all(&mut tx, events).await?;
+    tx.commit().await?;
+    Ok(repaired)
 }
 
 /// Returns the state of all executions, as other services know it once they have received all
@@ -104,8 +129,10 @@ async fn published_state(
     id: ExecutionId,
 ) -> Result<Option<PublishedState>, Fault> {
     let mut tx = begin(db).await?;
-    let Some(project) = store::lock(&mut tx, customer, id).await? else { return Ok(None) };
-    let state = execution::store::get(&mut *tx, customer, project, id).await?;
+    let state = match execution::store::lock(&mut tx, customer, None, id).await {
+        Err(Fault::NotFound(_)) => return Ok(None),
+        state => state?,
+    };
     let ended = test_report::store::ended(&mut tx, customer, id).await?;
     let reports = state.reports_changed(ReportsAction::Rebuilt, &ended).collect();
     Ok(Some(PublishedState { customer, execution: state.event(REBUILT), reports }))

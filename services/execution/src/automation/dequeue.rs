@@ -1,9 +1,11 @@
 //! Takes schedules off the queue and leases them to an engine. Engines never wait for each other's
 //! locks.
 
+use std::collections::BTreeSet;
+
 use assay_auth::Caller;
 use assay_proto::{
-    CustomerId, Fault,
+    CustomerId, ExecutionId, Fault, TestReportId,
     execution::{Lease, LeaseInput},
 };
 use assay_runtime::begin;
@@ -37,25 +39,28 @@ pub(crate) async fn dequeue(
     }
     let leases =
         lease::store::insert(&mut tx, caller, input.engine(), settings.lease(), &schedules).await?;
-    let reports: Vec<_> = schedules.iter().map(|schedule| schedule.test_report_id).collect();
-    test_report::store::mark_running(&mut tx, customer, &reports).await?;
     let leases = lease::store::leases(&mut tx, customer, &leases).await?;
     tx.commit().await?;
     Ok(Some(leases))
 }
 
-/// Marks the queued executions of leases as running. This needs a transaction of its own: others
-/// that have locked an execution may wait for its schedules. If it fails, the first result marks
-/// the execution.
+/// Marks the reports of leases and their executions as running. This needs transactions of its own:
+/// others that have locked an execution may wait for its schedules. If it fails, the first result
+/// marks them.
 pub(crate) async fn mark_running(
     db: &PgPool,
     customer: CustomerId,
     leases: &[Lease],
 ) -> Result<(), Fault> {
-    let executions: Vec<_> = leases.iter().map(|lease| lease.execution_id.as_str()).collect();
-    for (project, id) in execution::store::queued(db, customer, &executions).await? {
+    let executions: BTreeSet<_> = leases.iter().map(|lease| &lease.execution_id).collect();
+    for id in executions {
+        let id = ExecutionId::from_record(id)?;
+        let reports = leases.iter().filter(|lease| lease.execution_id == id.to_string());
+        let reports = reports.map(|lease| TestReportId::from_record(&lease.test_report_id));
+        let reports: Vec<_> = reports.collect::<Result<_, _>>()?;
         let mut tx = begin(db).await?;
-        let mut state = execution::store::lock(&mut tx, customer, project, id).await?;
+        let mut state = execution::store::lock(&mut tx, customer, None, id).await?;
+        test_report::store::mark_running(&mut tx, customer, &reports).await?;
         settle::mark_running(&mut tx, customer, &mut state).await?;
         tx.commit().await?;
     }

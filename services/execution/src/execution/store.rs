@@ -2,6 +2,7 @@
 
 mod insert;
 mod open;
+pub(crate) mod tags;
 
 use assay_proto::{
     CustomerId, ExecutionId, ExecutionStatistic, Fault, InputColumns, ProjectId, UserId,
@@ -37,7 +38,7 @@ fn select(rest: &'static str) -> QueryAs<'static, Postgres, ExecutionState, PgAr
     let (columns, statistic) = (Execution::COLUMNS, ExecutionStatistic::COLUMNS);
     sqlx::query_as(AssertSqlSafe(format!(
         "select {columns}, {statistic}, mode, request_user_id, start_date_time, finish_date_time,
-                total_duration_in_sec, baseline, revision, past_end
+                total_duration_in_sec, baseline, revision, past_end, is_canceled
          from live_execution {rest}"
     )))
 }
@@ -85,18 +86,20 @@ pub(crate) async fn has_expired(
     Ok(expired.bind(customer).bind(id).fetch_one(db).await?)
 }
 
-/// Locks and reads an execution. Until the transaction ends, no other one changes the execution,
-/// its reports or its instances.
+/// Locks and reads an execution of any project, or of this one. Until the transaction ends, no other
+/// one changes the execution, its reports or its instances.
 pub(crate) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    project: ProjectId,
+    project: impl Into<Option<ProjectId>>,
     id: ExecutionId,
 ) -> Result<ExecutionState, Fault> {
-    let locked = select("where customer_id = $1 and project_id = $2 and id = $3 for update")
+    let of_project =
+        "where customer_id = $1 and id = $2 and ($3::uuid is null or project_id = $3) for update";
+    let locked = select(of_project)
         .bind(customer)
-        .bind(project)
         .bind(id)
+        .bind(project.into())
         .fetch_optional(&mut **tx)
         .await;
     match locked {
@@ -165,7 +168,7 @@ pub(crate) async fn save(
          set status = $3, result = $4, test_cases_pending = $5, test_cases_canceled = $6,
              test_cases_aborted = $7, test_cases_with_error = $8, test_cases_passed = $9,
              test_cases_failed = $10, start_date_time = $11, finish_date_time = $12,
-             total_duration_in_sec = $13, revision = $14, test_cases_total = $15,
+             total_duration_in_sec = $13, revision = $14, test_cases_total = $15, is_canceled = $16,
              deadline = case when is_open
                  then least(last_deadline, now() + make_interval(secs => grace_in_sec))
                  else deadline end,
@@ -188,6 +191,7 @@ pub(crate) async fn save(
     .bind(state.total_duration_in_sec)
     .bind(state.revision)
     .bind(statistic.test_cases_total)
+    .bind(state.is_canceled)
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -214,7 +218,9 @@ pub(crate) async fn relabel(
     .bind(state.revision)
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    let id = ExecutionId::from_record(&execution.id)?;
+    let project = ProjectId::from_record(&execution.project_id)?;
+    tags::replace(tx, customer, project, id, &execution.tags).await
 }
 
 /// Finds the execution that a user has started with this idempotency key, with the request. The key of
@@ -296,18 +302,4 @@ pub(crate) async fn is_overdue(
          where customer_id = $1 and id = $2"
     )));
     Ok(overdue.bind(customer).bind(id).fetch_one(&mut **tx).await?)
-}
-
-/// Lists those of the executions that have not begun, with their projects.
-pub(crate) async fn queued(
-    db: impl PgExecutor<'_>,
-    customer: CustomerId,
-    ids: &[&str],
-) -> Result<Vec<(ProjectId, ExecutionId)>, Fault> {
-    let queued = sqlx::query_as(
-        "select project_id, id from execution
-         where customer_id = $1 and id = any($2::text[]::uuid[]) and status = 'Queued'
-         order by id",
-    );
-    Ok(queued.bind(customer).bind(ids).fetch_all(db).await?)
 }

@@ -158,13 +158,15 @@ pub(crate) async fn repair(
     }
     let delete = sqlx::query(
         "delete from failure
-         using unnest($2::uuid[], $3::int[]) as changed (report, number)
-         where customer_id = $1 and test_report_id = report and instance_nr = number",
+         using unnest($2::uuid[], $3::int[], $4::bytea[]) as changed (report, number, fingerprint)
+         where customer_id = $1 and test_report_id = report and instance_nr = number
+           and changed.fingerprint is null",
     );
     let delete = delete
         .bind(customer)
         .bind(column(&differences, |one| one.report))
-        .bind(column(&differences, |one| one.instance_nr));
+        .bind(column(&differences, |one| one.instance_nr))
+        .bind(column(&differences, |one| one.derived.clone().unzip().0));
     delete.execute(&mut *db).await?;
     let derived = |one: &Difference| one.derived.clone().unzip();
     let insert = sqlx::query(
@@ -176,7 +178,10 @@ pub(crate) async fn repair(
              as derived (report, number, fingerprint, headline)
          join test_report r on r.customer_id = $1 and r.id = derived.report
          join execution e on e.customer_id = $1 and e.id = r.execution_id
-         where derived.fingerprint is not null",
+         where derived.fingerprint is not null
+         on conflict on constraint failure_pkey do update
+         set version = excluded.version, fingerprint = excluded.fingerprint,
+             headline = excluded.headline",
     );
     let insert = insert
         .bind(customer)

@@ -1,11 +1,11 @@
 //! Known failures in PostgreSQL. Every statement is bound to one customer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use assay_auth::Caller;
 use assay_fingerprint::Fingerprint;
 use assay_proto::{
-    CustomerId, Fault, KnownFailureId, OnConstraint, ProjectId, TestCaseId, Timestamp,
+    CustomerId, ExecutionId, Fault, KnownFailureId, OnConstraint, ProjectId, TestCaseId, Timestamp,
     execution::{FailureMatch, KnownFailure, KnownFailureInput},
 };
 use assay_runtime::list::{Rows, Slice};
@@ -285,4 +285,41 @@ pub(crate) async fn muted(
     .fetch_all(&mut **tx)
     .await?;
     Ok(muted.into_iter().collect())
+}
+
+/// Marks the failures of reports as known or as unknown.
+pub(super) async fn mark(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    reports: &[&String],
+    is_known: bool,
+) -> Result<(), Fault> {
+    if reports.is_empty() {
+        return Ok(());
+    }
+    let mark = sqlx::query(
+        "update failure set is_known = $3
+         where customer_id = $1 and test_report_id = any($2::text[]::uuid[]) and is_known <> $3",
+    );
+    mark.bind(customer).bind(reports).bind(is_known).execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Returns the failing reports of an execution whose failures are all marked as known.
+pub(crate) async fn marked(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<HashSet<String>, Fault> {
+    let marked: Vec<String> = sqlx::query_scalar(
+        "select test_report_id::text from failure
+         where customer_id = $1 and execution_id = $2
+         group by test_report_id
+         having bool_and(is_known)",
+    )
+    .bind(customer)
+    .bind(execution)
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(marked.into_iter().collect())
 }

@@ -3,8 +3,8 @@
 use assay_auth::Caller;
 use assay_events::{ExecutionAction, ReportsAction};
 use assay_proto::{
-    EnumColumn, EnumColumns, ExecutionId, ExecutionStatistic, ExecutionStatus, ProjectId,
-    TestReportId, TestResult, TestSetId, Timestamp,
+    EnumColumn, ExecutionId, ExecutionStatistic, ExecutionStatus, ProjectId, TestReportId,
+    TestResult, TestSetId, Timestamp,
     catalog::{Gate, Snapshot},
     events::{ExecutionChanged, ReportState, ReportsChanged},
     execution::{Execution, ExecutionMode, OpenExecutionInput},
@@ -16,26 +16,26 @@ use crate::{
     execution::origin::Origin,
     progress::{
         instance::Outcome,
+        report::TestReportState,
         rules::{earliest, overall},
+        totals::ReportTotals,
     },
 };
+
+/// The results of which an execution counts the ended reports.
+const COUNTED: [TestResult; 5] = [
+    TestResult::Passed,
+    TestResult::Failed,
+    TestResult::Error,
+    TestResult::Canceled,
+    TestResult::Aborted,
+];
 
 /// Maximum number of reports in an event. JetStream accepts messages of up to 1 MiB.
 const REPORTS_IN_EVENT: usize = 500;
 
-/// The totals over the reports of an execution.
-#[derive(Debug, sqlx::FromRow)]
-pub(crate) struct ReportTotals {
-    /// The different results.
-    #[sqlx(try_from = "EnumColumns<TestResult>")]
-    results: Vec<i32>,
-    start_date_time: Option<Timestamp>,
-    finish_date_time: Option<Timestamp>,
-    total_duration_in_sec: f64,
-}
-
 /// An execution without its test reports.
-#[derive(Debug, Default, sqlx::FromRow)]
+#[derive(Clone, Debug, Default, sqlx::FromRow)]
 pub(crate) struct ExecutionState {
     #[sqlx(flatten)]
     pub(crate) execution: Execution,
@@ -51,6 +51,8 @@ pub(crate) struct ExecutionState {
     /// The executions of its series that results are compared with, the latest first.
     pub(crate) baseline: Vec<Uuid>,
     pub(crate) revision: i64,
+    /// Whether a user has canceled it.
+    pub(crate) is_canceled: bool,
     /// The end of an execution of the past.
     pub(crate) past_end: Option<Timestamp>,
     /// The branch whose executions are the series of a branch without any. Set for new executions
@@ -192,9 +194,9 @@ impl ExecutionState {
         self.statistic.test_cases_pending += reports;
     }
 
-    /// Adds a finished instance.
-    pub(crate) fn add(&mut self, outcome: &Outcome) {
-        self.execution.set_result(overall(self.execution.result(), outcome.result));
+    /// Adds a finished instance of a report that has this result with it.
+    pub(crate) fn add(&mut self, outcome: &Outcome, of_report: TestResult) {
+        self.conclude(overall(self.execution.result(), of_report));
         self.start_date_time = earliest(self.start_date_time, outcome.start_date_time);
         self.finish_date_time = self.finish_date_time.max(outcome.finish_date_time);
         self.total_duration_in_sec += outcome.duration_in_sec;
@@ -203,10 +205,39 @@ impl ExecutionState {
     /// Applies the outcomes of all reports, after some of them have changed.
     pub(crate) fn recount(&mut self, reports: &ReportTotals) {
         let results = reports.results.iter().flat_map(|result| TestResult::try_from(*result));
-        self.execution.set_result(results.fold(TestResult::NotExecuted, overall));
+        self.conclude(results.fold(TestResult::NotExecuted, overall));
         self.start_date_time = reports.start_date_time;
         self.finish_date_time = reports.finish_date_time;
         self.total_duration_in_sec = reports.total_duration_in_sec;
+    }
+
+    /// Sets the result that follows from that of all reports. If the execution was canceled, it is at
+    /// best `Canceled`, even if every test so far has passed. This alone decides it, while results arrive
+    /// and when they are verified.
+    pub(crate) fn conclude(&mut self, of_reports: TestResult) {
+        let canceled = if self.is_canceled { TestResult::Canceled } else { of_reports };
+        self.execution.set_result(worst(of_reports, canceled));
+    }
+
+    /// Whether the result may be that of a report that passed at first and was then canceled: then only
+    /// the other reports decide whether one passes.
+    pub(crate) fn is_unsure(&self) -> bool {
+        self.execution.result() == TestResult::Passed && self.statistic.test_cases_passed == 0
+    }
+
+    /// Counts all reports and applies their outcomes.
+    pub(crate) fn count_all(&mut self, reports: &[TestReportState]) {
+        let statistic = &mut self.statistic;
+        (statistic.test_cases_total, statistic.test_cases_pending) = (0, 0);
+        for result in COUNTED {
+            *self.count(result) = 0;
+        }
+        self.expect(reports.len());
+        for result in reports.iter().filter_map(TestReportState::ended_result) {
+            self.statistic.test_cases_pending -= 1;
+            *self.count(result) += 1;
+        }
+        self.recount(&ReportTotals::of(reports));
     }
 
     /// Counts a report as pending again that had ended with this result.
@@ -217,7 +248,7 @@ impl ExecutionState {
 
     /// Counts a report that has ended with this result.
     pub(crate) fn end_report(&mut self, result: TestResult) {
-        self.execution.set_result(overall(self.execution.result(), result));
+        self.conclude(overall(self.execution.result(), result));
         self.statistic.test_cases_pending -= 1;
         *self.count(result) += 1;
     }
@@ -240,11 +271,10 @@ impl ExecutionState {
         self.execution.set_status(ExecutionStatus::Completed);
     }
 
-    /// Cancels the execution. Its result is at best `Canceled`, even if every test so far has
-    /// passed.
     pub(crate) fn cancel(&mut self) {
         self.execution.set_status(ExecutionStatus::Canceled);
-        self.execution.set_result(worst(self.execution.result(), TestResult::Canceled));
+        self.is_canceled = true;
+        self.conclude(self.execution.result());
     }
 
     /// Returns the time from the first start to the last finish if both were reported, and the sum

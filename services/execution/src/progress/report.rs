@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use assay_proto::{
-    Classification, EnumColumns, Fault, Label, Link, ReportStatus, ResultChange, TestReportId,
-    TestResult, Timestamp, catalog::SnapshotTestCase, events::ReportState, worst,
+    Classification, EnumColumn, Fault, Label, Link, ReportStatus, ResultChange, TestReportId,
+    TestResult, catalog::SnapshotTestCase, events::ReportState, worst,
 };
 
 use prost::Message;
@@ -12,7 +12,8 @@ use sqlx::types::Json;
 
 use crate::progress::{
     instance::NewInstance,
-    rules::{earliest, status_of_finished},
+    rules::{earliest, is_pending, status_of_finished},
+    totals::Recount,
 };
 
 /// The reason why a report ends without all its instances.
@@ -36,28 +37,8 @@ impl Ending<'_> {
     }
 }
 
-/// The totals over the finished instances of a report.
-#[derive(Debug, PartialEq, sqlx::FromRow)]
-pub(crate) struct Recount {
-    finished_instances_count: i32,
-    /// The different results.
-    #[sqlx(try_from = "EnumColumns<TestResult>")]
-    results: Vec<i32>,
-    start_date_time: Option<Timestamp>,
-    finish_date_time: Option<Timestamp>,
-    total_duration_in_sec: f64,
-    is_flaky: bool,
-}
-
-impl Recount {
-    fn result(&self) -> TestResult {
-        let results = self.results.iter().flat_map(|result| TestResult::try_from(*result));
-        results.fold(TestResult::NotExecuted, worst)
-    }
-}
-
 /// The part of a test report that results change or depend on.
-#[derive(Debug, Default, sqlx::FromRow)]
+#[derive(Clone, Debug, Default, sqlx::FromRow)]
 pub(crate) struct TestReportState {
     /// The part that events publish.
     #[sqlx(flatten)]
@@ -74,6 +55,12 @@ pub(crate) struct TestReportState {
     pub(crate) ticket: String,
     /// The reason why the engine failed, if it did.
     pub(crate) engine_failure: Option<String>,
+    /// The result of the instances that it lacks because it ended early. `NotExecuted` as long as they
+    /// are expected.
+    #[sqlx(try_from = "EnumColumn<TestResult>")]
+    missing_result: i32,
+    /// The status that the last review has set, as long as the result holds.
+    pub(crate) judgement: Option<String>,
     /// Suites, labels and links of the test, if new results name any.
     #[sqlx(skip)]
     pub(crate) classification: Option<Arc<Classification>>,
@@ -100,6 +87,7 @@ impl TestReportState {
             published,
             test_case_identifier: case.identifier.clone(),
             requested_instances_count: instances,
+            missing_result: TestResult::NotExecuted.into(),
             ..Self::default()
         }
     }
@@ -141,7 +129,42 @@ impl TestReportState {
 
     /// Whether the report still expects instances.
     pub(crate) fn is_pending(&self) -> bool {
-        matches!(self.published.status(), ReportStatus::NotExecuted | ReportStatus::Running)
+        is_pending(self.published.status())
+    }
+
+    /// Returns the result of the instances that the report lacks because it ended early.
+    /// `NotExecuted` as long as they are expected.
+    pub(crate) fn missing_result(&self) -> TestResult {
+        TestResult::try_from(self.missing_result).unwrap_or_default()
+    }
+
+    /// Sets the result and the status that follow from the worst result of the finished instances and
+    /// from how many there are. The judgement of a reviewer holds as long as the result does. This alone
+    /// decides them, while results arrive and when they are verified.
+    pub(crate) fn conclude(&mut self, of_instances: TestResult) {
+        let before = self.ended_result();
+        let missing = self.missing_result();
+        let result = worst(of_instances, missing);
+        let is_complete = self.requested_instances_count > 0
+            && self.finished_instances_count == self.requested_instances_count;
+        let status = if (missing, result) == (TestResult::Canceled, TestResult::Canceled) {
+            ReportStatus::Canceled
+        } else if is_complete || missing != TestResult::NotExecuted {
+            status_of_finished(result)
+        } else if self.finished_instances_count > 0 {
+            ReportStatus::Running
+        } else {
+            match self.published.status() {
+                // An engine has leased it.
+                ReportStatus::Running => ReportStatus::Running,
+                _ => ReportStatus::NotExecuted,
+            }
+        };
+        self.published.set_result(result);
+        if before != Some(result) || is_pending(status) {
+            self.judgement = None;
+            self.published.set_status(status);
+        }
     }
 
     /// Expects instances up to this number. A report that has ended is pending again.
@@ -149,10 +172,7 @@ impl TestReportState {
         if highest > self.requested_instances_count {
             self.change();
             self.requested_instances_count = highest;
-            self.published.set_status(match self.finished_instances_count {
-                0 => ReportStatus::NotExecuted,
-                _ => ReportStatus::Running,
-            });
+            self.conclude(self.result());
         }
     }
 
@@ -160,18 +180,20 @@ impl TestReportState {
     /// that has ended awaits another review if its result differs.
     pub(crate) fn recount(&mut self, recount: &Recount) {
         self.change();
-        if !self.is_pending() && self.result() != recount.result() {
-            self.published.set_status(status_of_finished(recount.result()));
-        }
+        self.apply(recount);
+    }
+
+    /// Sets what follows from all finished instances.
+    pub(crate) fn apply(&mut self, recount: &Recount) {
         let published = &mut self.published;
-        published.set_result(recount.result());
         published.start_date_time = recount.start_date_time;
         published.finish_date_time = recount.finish_date_time;
         published.average_duration_in_sec =
-            recount.total_duration_in_sec / f64::from(recount.finished_instances_count);
+            recount.total_duration_in_sec / f64::from(recount.finished_instances_count.max(1));
         self.finished_instances_count = recount.finished_instances_count;
         self.total_duration_in_sec = recount.total_duration_in_sec;
         self.is_flaky = recount.is_flaky;
+        self.conclude(recount.result());
     }
 
     /// Adds a finished instance. The last one ends the report.
@@ -188,14 +210,9 @@ impl TestReportState {
         let published = &mut self.published;
         published.average_duration_in_sec =
             self.total_duration_in_sec / f64::from(self.finished_instances_count);
-        published.set_result(worst(published.result(), outcome.result));
         published.start_date_time = earliest(published.start_date_time, outcome.start_date_time);
         published.finish_date_time = published.finish_date_time.max(outcome.finish_date_time);
-        published.set_status(if self.finished_instances_count == self.requested_instances_count {
-            status_of_finished(published.result())
-        } else {
-            ReportStatus::Running
-        });
+        self.conclude(worst(self.result(), outcome.result));
         Ok(())
     }
 
@@ -214,12 +231,15 @@ impl TestReportState {
         if let Ending::EngineFailure(reason) = ending {
             self.engine_failure = Some(reason.to_owned());
         }
-        let result = worst(self.published.result(), ending.result());
-        self.published.set_result(result);
-        self.published.set_status(match result {
-            TestResult::Canceled if ending == Ending::Canceled => ReportStatus::Canceled,
-            _ => status_of_finished(result),
-        });
+        self.missing_result = ending.result().into();
+        self.conclude(self.result());
+    }
+
+    /// Returns the derived state of a report, to be stored with the next revision.
+    pub(crate) fn repaired(mut self, stored: &Self) -> Self {
+        self.published.revision = stored.published.revision;
+        self.change();
+        self
     }
 
     fn change(&mut self) {

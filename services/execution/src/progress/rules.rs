@@ -10,6 +10,11 @@ pub(crate) fn status_of_finished(result: TestResult) -> ReportStatus {
     }
 }
 
+/// Whether a report with this status still expects instances.
+pub(crate) fn is_pending(status: ReportStatus) -> bool {
+    matches!(status, ReportStatus::NotExecuted | ReportStatus::Running)
+}
+
 /// Returns the result of the instances that a report with this status lacks.
 pub(crate) fn result_of_missing(status: ReportStatus) -> TestResult {
     match status {

@@ -49,6 +49,7 @@ pub(crate) async fn store(
     let merged = merge(results, Vec::new(), &mut highest, false);
     expect_instances(&mut state, &mut reports, &highest)?;
     count_instances(&mut state, &mut reports, &merged)?;
+    state.count_all(&reports);
     state.complete();
 
     execution::store::insert(tx, caller, &mut state, idempotent).await?;

@@ -35,7 +35,7 @@ pub(super) async fn review(
     let review = change.apply("test report", &current, &current.data_version)?;
     let review = rules::check_review(caller, &current, review)?;
     store::save(tx, caller, path.id, &review).await?;
-    let LockedReport { report, context } = store::lock(tx, caller.customer, path).await?;
+    let LockedReport { report, context } = store::read(tx, caller.customer, path).await?;
     let reviewed = reviewed(&report, &context);
     let event = Event::new(caller.customer, context.execution_id, REVIEWED, &reviewed)?;
     publish(tx, &event).await?;

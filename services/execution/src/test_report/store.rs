@@ -19,15 +19,15 @@ use sqlx::{
 use self::states::are_few;
 pub(crate) use self::{
     start::{count, insert},
-    states::{ended, identifiers, of_cases, of_ids, pending},
+    states::{RecordedReport, ended, identifiers, of_cases, of_ids, pending, recorded},
 };
 use super::path::TestReportPath;
 use crate::{
     column::column,
     execution::store::OF_REPORTS,
     progress::{
-        execution::ReportTotals,
-        report::{Recount, TestReportState},
+        report::TestReportState,
+        totals::{Recount, ReportTotals},
     },
 };
 
@@ -42,25 +42,27 @@ pub(super) fn select<T: for<'r> FromRow<'r, PgRow>>(
     )))
 }
 
+/// Selects the report that a path leads to, of a customer.
+pub(super) const OF_PATH: &str = "
+    where customer_id = $1 and id = $2
+      and ($3::uuid is null or project_id = $3)
+      and ($4::uuid is null or test_case_id = $4)
+      and ($5::uuid is null or test_plan_id = $5)";
+
 pub(crate) async fn get(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     path: TestReportPath,
 ) -> Result<TestReport, Fault> {
-    select(
-        "where customer_id = $1 and id = $2
-           and ($3::uuid is null or project_id = $3)
-           and ($4::uuid is null or test_case_id = $4)
-           and ($5::uuid is null or test_plan_id = $5)",
-    )
-    .bind(customer)
-    .bind(path.id)
-    .bind(path.project)
-    .bind(path.test_case)
-    .bind(path.test_plan)
-    .fetch_optional(db)
-    .await?
-    .ok_or(Fault::NotFound("test report"))
+    select(OF_PATH)
+        .bind(customer)
+        .bind(path.id)
+        .bind(path.project)
+        .bind(path.test_case)
+        .bind(path.test_plan)
+        .fetch_optional(db)
+        .await?
+        .ok_or(Fault::NotFound("test report"))
 }
 
 /// Fails unless the path leads to a report.
@@ -117,17 +119,18 @@ async fn save_part(
              total_duration_in_sec = s.total, average_duration_in_sec = s.average,
              revision = s.revision, requested_instances_count = s.requested, is_flaky = s.is_flaky,
              change = s.change, is_muted = s.is_muted, ticket = s.ticket,
-             engine_failure = s.engine_failure,
+             engine_failure = s.engine_failure, missing_result = s.missing_result,
+             judgement = s.judgement,
              suites = coalesce(string_to_array(s.suites, e'\\n'), r.suites),
              labels = case when s.suites is null then r.labels else s.labels end,
              links = case when s.suites is null then r.links else s.links end
          from unnest($2::text[]::uuid[], $3::int[], $4::text[], $5::text[], $6::timestamptz[],
              $7::timestamptz[], $8::float8[], $9::float8[], $10::bigint[], $11::int[],
              $12::bool[], $13::text[], $14::bool[], $15::text[], $16::text[], $17::text[],
-             $18::jsonb[], $19::jsonb[])
+             $18::jsonb[], $19::jsonb[], $20::text[], $21::text[])
              as s (id, finished, result, status, start, finish, total, average, revision,
                    requested, is_flaky, change, is_muted, ticket, engine_failure, suites, labels,
-                   links)
+                   links, missing_result, judgement)
          where r.customer_id = $1 and r.id = s.id",
     )
     .bind(customer)
@@ -149,6 +152,8 @@ async fn save_part(
     .bind(column(reports, |report| report.suites()))
     .bind(column(reports, |report| report.labels()))
     .bind(column(reports, |report| report.links()))
+    .bind(column(reports, |report| name_of(report.missing_result())))
+    .bind(column(reports, |report| report.judgement.as_deref()))
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -207,15 +212,19 @@ pub(crate) async fn totals(
     Ok(totals.bind(customer).bind(execution).fetch_one(&mut **tx).await?)
 }
 
-/// Marks reports as running whose schedules engines have leased.
+/// Marks reports of locked executions as running whose schedules engines have leased.
 pub(crate) async fn mark_running(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     ids: &[TestReportId],
 ) -> Result<(), Fault> {
     sqlx::query(
-        "update test_report set status = 'Running', revision = revision + 1
-         where customer_id = $1 and id = any($2) and status = 'NotExecuted'",
+        "update test_report r set status = 'Running', revision = revision + 1
+         where customer_id = $1 and id = any($2) and status = 'NotExecuted' and exists (
+             select from schedule s
+             where s.customer_id = r.customer_id and s.test_report_id = r.id
+               and s.status = 'Running'
+         )",
     )
     .bind(customer)
     .bind(ids)

@@ -1,93 +1,120 @@
-//! The state that is derived from results, as statements.
+//! The state of an execution as it follows from its results, by the functions that set it while results
+//! arrive.
 
-/// Derives reports from their instances. Expired executions are excluded: they have no instances
-/// left. The result of a report that ended without all its instances may be worse than theirs.
-pub(super) const REPORTS: &str = "
-    select r.customer_id, r.id,
-           i.finished_instances_count, i.total_duration_in_sec,
-           coalesce(i.total_duration_in_sec / nullif(i.finished_instances_count, 0), 0)
-               as average_duration_in_sec,
-           i.start_date_time, i.finish_date_time,
-           case when r.status not in ('NotExecuted', 'Running')
-                     and i.finished_instances_count < r.requested_instances_count
-                then severity[greatest(i.worst, array_position(severity, r.result))]
-                else severity[i.worst] end as result
-    from unnest($1::uuid[], $2::uuid[]) as sought (customer_id, id)
-    join execution e on e.customer_id = sought.customer_id and e.id = sought.id
-    join test_report r on r.customer_id = e.customer_id and r.execution_id = e.id
-    cross join (
-        select array['NotExecuted', 'Passed', 'Canceled', 'Aborted', 'Failed', 'Error'] as severity
-    ) as s
-    cross join lateral (
-        select count(*)::int as finished_instances_count,
-               coalesce(sum(duration_in_sec), 0) as total_duration_in_sec,
-               min(start_date_time) as start_date_time, max(finish_date_time) as finish_date_time,
-               coalesce(max(array_position(severity, result)), 1) as worst
-        from instance
-        where customer_id = r.customer_id and test_report_id = r.id and result <> 'NotExecuted'
-    ) as i
-    where e.expired_at is null";
+use assay_proto::{
+    CustomerId, ExecutionId, ExecutionStatus, Fault, ReportStatus, TestResult,
+    execution::ExecutionMode, value_of,
+};
+use sqlx::PgTransaction;
 
-/// Derives executions from their reports.
-pub(super) const EXECUTIONS: &str = "
-    select sought.customer_id, sought.id, r.*,
-           case when r.worst = 'Canceled' and r.test_cases_passed > 0 then 'Passed'
-                else r.worst end as result
-    from unnest($1::uuid[], $2::uuid[]) as sought (customer_id, id)
-    cross join lateral (
-        select count(*)::int as test_cases_total,
-               (count(*) filter (where pending))::int as test_cases_pending,
-               (count(*) filter (where not pending and result = 'Canceled'))::int
-                   as test_cases_canceled,
-               (count(*) filter (where not pending and result = 'Aborted'))::int
-                   as test_cases_aborted,
-               (count(*) filter (where not pending and result = 'Error'))::int
-                   as test_cases_with_error,
-               (count(*) filter (where not pending and result = 'Passed'))::int
-                   as test_cases_passed,
-               (count(*) filter (where not pending and result = 'Failed'))::int
-                   as test_cases_failed,
-               coalesce(sum(total_duration_in_sec), 0) as total_duration_in_sec,
-               min(start_date_time) as start_date_time, max(finish_date_time) as finish_date_time,
-               severity[coalesce(max(array_position(severity, result)), 1)] as worst
-        from (
-            select *, status in ('NotExecuted', 'Running') as pending,
-                   array['NotExecuted', 'Passed', 'Canceled', 'Aborted', 'Failed', 'Error']
-                       as severity
-            from test_report
-            where customer_id = sought.customer_id and execution_id = sought.id
-        ) as r
-        group by severity
-    ) as r";
+use crate::{
+    change,
+    execution::store::has_expired,
+    known_failure,
+    progress::{
+        execution::ExecutionState, report::TestReportState, rules::is_pending, totals::Recount,
+    },
+    test_report::store::{self, RecordedReport},
+};
 
-/// Derives the changes of reports from the results of the executions that they are compared with.
-pub(super) const CHANGES: &str = "
-    select r.customer_id, r.id,
-           case when r.status in ('NotExecuted', 'Running') then 'None'
-                when r.result in ('Failed', 'Error') and before.failed then 'Still'
-                when r.result in ('Failed', 'Error') then 'New'
-                when r.result = 'Passed' and r.is_flaky then 'Flaky'
-                when r.result = 'Passed' and before.failed then 'Fixed'
-                else 'None' end as change
-    from unnest($1::uuid[], $2::uuid[]) as sought (customer_id, id)
-    join execution e on e.customer_id = sought.customer_id and e.id = sought.id
-    join test_report r on r.customer_id = e.customer_id and r.execution_id = e.id
-    left join lateral (
-        select p.result in ('Failed', 'Error') as failed
-        from unnest(e.baseline) with ordinality as baseline (id, nr)
-        join test_report p on p.customer_id = r.customer_id and p.execution_id = baseline.id
-            and p.test_case_id = r.test_case_id and p.result in ('Passed', 'Failed', 'Error')
-        order by nr
-        limit 1
-    ) as before on true";
+/// Derives an execution and its reports from what is recorded. Of an execution that has expired, whose
+/// instances may have been removed, only what follows from its reports is derived.
+pub(super) async fn derive(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    stored: &ExecutionState,
+    recorded: &[RecordedReport],
+) -> Result<(ExecutionState, Vec<TestReportState>), Fault> {
+    let id = ExecutionId::from_record(&stored.execution.id)?;
+    let reports = if has_expired(&mut **tx, customer, id).await? {
+        let unchanged = |report: &RecordedReport| report.state.clone();
+        let mut reports: Vec<_> = recorded.iter().map(unchanged).collect();
+        change::determine_all(tx, customer, stored, &mut reports).await?;
+        reports
+    } else {
+        derive_reports(tx, customer, stored, recorded).await?
+    };
+    let mut execution = stored.clone();
+    execution.count_all(&reports);
+    let has_begun = reports.iter().any(|one| one.published.status() != ReportStatus::NotExecuted);
+    execution.execution.set_status(status(stored, has_begun));
+    Ok((execution, reports))
+}
 
-/// Derives counters from reports.
-pub(super) const COUNTERS: &str = "
-    select r.customer_id, r.test_case_id, c.executions, r.derived
-    from test_case_counter c
-    right join (
-        select r.customer_id, r.test_case_id, max(r.execution_number) as derived
-        from test_report r
-        join live_execution e on e.customer_id = r.customer_id and e.id = r.execution_id
-        group by r.customer_id, r.test_case_id
-    ) as r on r.customer_id = c.customer_id and r.test_case_id = c.test_case_id";
+async fn derive_reports(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: &ExecutionState,
+    recorded: &[RecordedReport],
+) -> Result<Vec<TestReportState>, Fault> {
+    let id = ExecutionId::from_record(&execution.execution.id)?;
+    let ids: Vec<_> = recorded.iter().map(|report| report.state.published.id.as_str()).collect();
+    let recounts = store::recount(tx, customer, &ids).await?;
+    let none = Recount::default();
+    let of_instances = |report: &RecordedReport| {
+        let recount = recounts.get(&report.state.published.id).unwrap_or(&none);
+        derive_report(execution, report, recount)
+    };
+    let mut reports: Vec<_> = recorded.iter().map(of_instances).collect();
+    change::determine_all(tx, customer, execution, &mut reports).await?;
+    let known = known_failure::store::marked(tx, customer, id).await?;
+    for report in &mut reports {
+        let fails = report.ended_result().is_some_and(TestResult::is_failure);
+        report.is_muted = fails && known.contains(&report.published.id);
+    }
+    Ok(reports)
+}
+
+fn derive_report(
+    execution: &ExecutionState,
+    recorded: &RecordedReport,
+    recount: &Recount,
+) -> TestReportState {
+    let mut report = recorded.state.clone();
+    report.requested_instances_count = if execution.execution.is_open {
+        recorded.highest
+    } else if has_ended(execution) && report.missing_result() == TestResult::NotExecuted {
+        recount.finished_instances_count
+    } else {
+        report.requested_instances_count.max(recorded.highest)
+    };
+    let begun = if recorded.is_leased { ReportStatus::Running } else { ReportStatus::NotExecuted };
+    report.published.set_status(begun);
+    report.apply(recount);
+    let (derived, stored) = (report.published.status(), recorded.state.published.status());
+    let judgement = recorded.state.judgement.as_ref();
+    let judged = judgement.and_then(|name| value_of::<ReportStatus>(name));
+    if let Some(judged) = judged
+        && !is_pending(derived)
+        && derived != ReportStatus::Canceled
+    {
+        report.judgement = judgement.cloned();
+        report.published.set_status(judged);
+    }
+    // Recording that an engine has leased it may have failed.
+    if derived == ReportStatus::Running && stored == ReportStatus::NotExecuted && recorded.is_leased
+    {
+        report.published.set_status(stored);
+    }
+    report
+}
+
+fn has_ended(execution: &ExecutionState) -> bool {
+    execution.execution.completion_date_time.is_some()
+}
+
+/// Returns the status of an execution, of whose reports some may have begun. One whose leases were all
+/// released continues to run.
+fn status(execution: &ExecutionState, has_begun: bool) -> ExecutionStatus {
+    match (has_ended(execution), execution.is_canceled) {
+        (true, true) => ExecutionStatus::Canceled,
+        (true, false) => ExecutionStatus::Completed,
+        (false, _) if has_begun || execution.mode() == ExecutionMode::External => {
+            ExecutionStatus::Running
+        }
+        (false, _) => match execution.execution.status() {
+            ExecutionStatus::Running => ExecutionStatus::Running,
+            _ => ExecutionStatus::Queued,
+        },
+    }
+}

@@ -29,4 +29,5 @@ mod runs;
 mod scale;
 mod statistics;
 mod uploads;
+mod verify;
 mod world;

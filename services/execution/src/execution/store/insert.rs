@@ -1,9 +1,10 @@
 //! New executions.
 
 use assay_auth::Caller;
-use assay_proto::{CustomerId, ExecutionId, Fault, OnConstraint, ProjectId, name_of};
+use assay_proto::{ExecutionId, Fault, OnConstraint, ProjectId, name_of};
 use sqlx::{PgTransaction, types::Json};
 
+use super::tags;
 use crate::{
     change, deletion, execution::rules::IdempotentRequest, progress::execution::ExecutionState,
 };
@@ -89,28 +90,10 @@ pub(crate) async fn insert(
     .on_constraint("execution_idempotency_key_key", Fault::AlreadyExists("execution"))
     .on_constraint("execution_key", Fault::AlreadyExists("execution"))?;
     if !execution.tags.is_empty() {
-        insert_tags(tx, caller.customer, project, id, &execution.tags).await?;
+        tags::insert(tx, caller.customer, project, id, &execution.tags).await?;
     }
     state.baseline = baseline;
     state.execution.request_time = Some(request_time);
     state.statistic.execution_request_time = Some(request_time);
     Ok(id)
-}
-
-/// Inserts the tags of a new execution, which are separated by commas.
-async fn insert_tags(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    project: ProjectId,
-    id: ExecutionId,
-    tags: &str,
-) -> Result<(), Fault> {
-    let insert = sqlx::query(
-        "insert into execution_tag (customer_id, project_id, tag, execution_id)
-         select distinct $1::uuid, $2::uuid, btrim(tag), $3::uuid
-         from unnest(string_to_array($4, ',')) as tag
-         where btrim(tag) <> ''",
-    );
-    insert.bind(customer).bind(project).bind(id).bind(tags).execute(&mut **tx).await?;
-    Ok(())
 }

@@ -13,7 +13,7 @@ use super::{
     selection::{Review, Selection},
     store,
 };
-use crate::{execution::store::find, known_failure, progress::execution::ExecutionState};
+use crate::{execution::store::lock, known_failure, progress::execution::ExecutionState};
 
 /// Stores and publishes a review of reports of an execution.
 pub(super) async fn review(
@@ -23,8 +23,8 @@ pub(super) async fn review(
     review: &Review,
 ) -> Result<ReviewedTestReports, Fault> {
     let customer = caller.customer;
-    let state = find(&mut **tx, customer, project, id).await?;
-    let locked = store::lock_selected(tx, customer, id, &review.selection).await?;
+    let state = lock(tx, customer, project, id).await?;
+    let locked = store::selected(tx, customer, id, &review.selection).await?;
     let (changed, count) = review.seen.changed(&locked);
     if count > 0 {
         return Err(reviewed_since(&store::judgements(tx, customer, &changed).await?, count));

@@ -14,9 +14,16 @@ use super::{
     seen::{Judgement, Locked},
     selection::{Mute, Review, Selection},
 };
-use crate::test_report::{path::TestReportPath, store::select};
+use crate::{
+    execution,
+    test_report::{
+        path::TestReportPath,
+        rules::is_review,
+        store::{OF_PATH, select},
+    },
+};
 
-/// A report that no other transaction changes meanwhile, with its context.
+/// A report of a locked execution, with its context.
 #[derive(sqlx::FromRow)]
 pub(super) struct LockedReport {
     #[sqlx(flatten)]
@@ -35,28 +42,33 @@ pub(super) struct ReportContext {
     pub(super) past_end: Option<Timestamp>,
 }
 
-/// Locks and reads a report for its review. The execution itself is not locked: results never
-/// change a report that has ended, and a review changes no other.
+/// Locks the execution of a report, and reads the report: retries of its tests may change it while
+/// the execution is open.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     path: TestReportPath,
 ) -> Result<LockedReport, Fault> {
-    select(
-        "where customer_id = $1 and id = $2
-           and ($3::uuid is null or project_id = $3)
-           and ($4::uuid is null or test_case_id = $4)
-           and ($5::uuid is null or test_plan_id = $5)
-         for no key update of test_report",
-    )
-    .bind(customer)
-    .bind(path.id)
-    .bind(path.project)
-    .bind(path.test_case)
-    .bind(path.test_plan)
-    .fetch_optional(&mut **tx)
-    .await?
-    .ok_or(Fault::NotFound("test report"))
+    let found = read(tx, customer, path).await?.context;
+    execution::store::lock(tx, customer, found.project_id, found.execution_id).await?;
+    read(tx, customer, path).await
+}
+
+/// Reads a report with its context.
+pub(super) async fn read(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    path: TestReportPath,
+) -> Result<LockedReport, Fault> {
+    select(OF_PATH)
+        .bind(customer)
+        .bind(path.id)
+        .bind(path.project)
+        .bind(path.test_case)
+        .bind(path.test_plan)
+        .fetch_optional(&mut **tx)
+        .await?
+        .ok_or(Fault::NotFound("test report"))
 }
 
 /// Stores the review of a locked report by a caller.
@@ -66,22 +78,24 @@ pub(super) async fn save(
     id: TestReportId,
     review: &TestReportInput,
 ) -> Result<(), Fault> {
-    let assignments = TestReportInput::assignments(5);
+    let assignments = TestReportInput::assignments(6);
+    let judgement = is_review(review.status()).then(|| name_of(review.status()));
     let update = sqlx::query_as::<_, ()>(AssertSqlSafe(format!(
         "update test_report
-         set {assignments}, reviewed_by_id = $3, reviewed_by = $4, review_time = now(),
+         set {assignments}, judgement = coalesce($5, judgement), reviewed_by_id = $3, reviewed_by = $4, review_time = now(),
              revision = revision + 1
          where customer_id = $1 and id = $2
          returning id"
     )));
     let update = update.bind(caller.customer).bind(id).bind(caller.user).bind(&*caller.name);
+    let update = update.bind(judgement);
     review.bind(update).fetch_one(&mut **tx).await?;
     Ok(())
 }
 
-/// Locks the selected reports of an execution that have ended without being canceled. Returns their
-/// ids and versions.
-pub(super) async fn lock_selected(
+/// Lists the selected reports of a locked execution that have ended without being canceled, with
+/// their versions.
+pub(super) async fn selected(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: ExecutionId,
@@ -98,8 +112,7 @@ pub(super) async fn lock_selected(
                where customer_id = $1 and execution_id = $2 and fingerprint = $4
            ))
            and ($5::text is null or result = $5)
-         order by id
-         for no key update",
+         order by id",
     );
     let reports = reports.bind(customer).bind(execution).bind(ids).bind(fingerprint).bind(result);
     Ok(reports.persistent(false).fetch_all(&mut **tx).await?)
@@ -178,7 +191,7 @@ pub(super) async fn save_selected(
     let columns = ReportState::COLUMNS;
     let update = sqlx::query_as(AssertSqlSafe(format!(
         "update test_report
-         set status = $3, comment = nullif(coalesce($4, comment), ''),
+         set status = $3, judgement = $3, comment = nullif(coalesce($4, comment), ''),
              ticket = coalesce($5, ticket),
              is_muted = is_muted or id::text = any($6) and result in ('Failed', 'Error'),
              reviewed_by_id = $7, reviewed_by = $8, review_time = now(), revision = revision + 1

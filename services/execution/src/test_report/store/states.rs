@@ -3,20 +3,57 @@
 use std::collections::HashMap;
 
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId, events::ReportState};
-use sqlx::{AssertSqlSafe, PgTransaction};
+use sqlx::{AssertSqlSafe, FromRow, PgTransaction};
 use uuid::Uuid;
 
 use crate::progress::report::TestReportState;
 
+/// The columns of a state in addition to those that events publish.
+const STATE: &str = "test_case_identifier, requested_instances_count, finished_instances_count,
+    total_duration_in_sec, is_flaky, is_muted, ticket, engine_failure, missing_result,
+    judgement";
+
 /// Returns the statement that reads the states of reports. `rest` selects and orders them.
 fn select_states(rest: &'static str) -> String {
     let columns = ReportState::COLUMNS;
-    format!(
-        "select {columns}, test_case_identifier, requested_instances_count,
-                finished_instances_count, total_duration_in_sec, is_flaky, is_muted, ticket,
-                engine_failure
-         from test_report {rest}"
-    )
+    format!("select {columns}, {STATE} from test_report {rest}")
+}
+
+/// A report as it is stored, with what else its state follows from.
+#[derive(FromRow)]
+pub(crate) struct RecordedReport {
+    #[sqlx(flatten)]
+    pub(crate) state: TestReportState,
+    /// Whether an engine has leased it.
+    pub(crate) is_leased: bool,
+    /// The highest number of its instances, announced ones included.
+    pub(crate) highest: i32,
+}
+
+/// Reads all reports of an execution, in the order of their ids.
+pub(crate) async fn recorded(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<Vec<RecordedReport>, Fault> {
+    let columns = ReportState::COLUMNS;
+    let statement = format!(
+        "select {columns}, {STATE},
+                exists (
+                    select from schedule s
+                    where s.customer_id = $1 and s.test_report_id = test_report.id
+                      and s.status = 'Running'
+                ) as is_leased,
+                coalesce((
+                    select max(instance_nr) from instance i
+                    where i.customer_id = $1 and i.test_report_id = test_report.id
+                ), 0) as highest
+         from test_report
+         where customer_id = $1 and execution_id = $2
+         order by id"
+    );
+    let reports = sqlx::query_as(AssertSqlSafe(statement)).bind(customer).bind(execution);
+    Ok(reports.fetch_all(&mut **tx).await?)
 }
 
 /// Whether a statement that finds reports by these values may keep its plan.

@@ -1,11 +1,15 @@
 //! Reviews of the same test reports by several users.
 
-use anyhow::Result;
+use std::{pin::pin, time::Duration};
+
+use anyhow::{Result, bail};
 use assay_proto::{
     ReportStatus,
     execution::{Execution, ReviewInput, SeenTestReport, TestReportEntry},
 };
+use assay_runtime::begin;
 use serde_json::json;
+use tokio::time::interval;
 use tonic::Code;
 
 use crate::{
@@ -135,5 +139,35 @@ async fn seen_versions_have_a_valid_id_and_are_limited() -> Result<()> {
         let refused = review(&world, &execution, input).await.unwrap_err();
         assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_review_waits_until_results_of_the_execution_are_stored() -> Result<()> {
+    let world = World::new().await?;
+    let execution = failures(&world).await?;
+    let entries = reports(&world, &execution).await?;
+    let mut results = begin(&world.db).await?;
+    sqlx::query("select from execution for update").execute(&mut *results).await?;
+
+    let mut reviewed =
+        pin!(review(&world, &execution, judged(&entries, ReportStatus::Accepted, "")));
+    let waits = "select count(*) from pg_stat_activity
+         where datname = current_database() and wait_event_type = 'Lock'";
+    let waiting = async {
+        let mut tick = interval(Duration::from_millis(10));
+        while world.count(waits).await? == 0 {
+            tick.tick().await;
+        }
+        anyhow::Ok(())
+    };
+    tokio::select! {
+        _ = &mut reviewed => bail!("the review did not wait for the results"),
+        waiting = waiting => waiting?,
+    }
+    results.commit().await?;
+    reviewed.await?;
+    let accepted = i32::from(ReportStatus::Accepted);
+    assert!(reports(&world, &execution).await?.iter().all(|report| report.status == accepted));
     Ok(())
 }

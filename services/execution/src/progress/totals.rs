@@ -1,0 +1,52 @@
+//! The totals over the instances of a report, and over the reports of an execution.
+
+use assay_proto::{EnumColumns, TestResult, Timestamp, worst};
+
+use super::report::TestReportState;
+
+/// The totals over the finished instances of a report.
+#[derive(Debug, Default, PartialEq, sqlx::FromRow)]
+pub(crate) struct Recount {
+    pub(crate) finished_instances_count: i32,
+    /// The different results.
+    #[sqlx(try_from = "EnumColumns<TestResult>")]
+    pub(super) results: Vec<i32>,
+    pub(super) start_date_time: Option<Timestamp>,
+    pub(super) finish_date_time: Option<Timestamp>,
+    pub(super) total_duration_in_sec: f64,
+    pub(super) is_flaky: bool,
+}
+
+impl Recount {
+    pub(super) fn result(&self) -> TestResult {
+        let results = self.results.iter().flat_map(|result| TestResult::try_from(*result));
+        results.fold(TestResult::NotExecuted, worst)
+    }
+}
+
+/// The totals over the reports of an execution.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct ReportTotals {
+    /// The different results.
+    #[sqlx(try_from = "EnumColumns<TestResult>")]
+    pub(super) results: Vec<i32>,
+    pub(super) start_date_time: Option<Timestamp>,
+    pub(super) finish_date_time: Option<Timestamp>,
+    pub(super) total_duration_in_sec: f64,
+}
+
+impl ReportTotals {
+    /// Returns the totals over all reports of an execution.
+    pub(crate) fn of(reports: &[TestReportState]) -> Self {
+        let published = || reports.iter().map(|report| &report.published);
+        let mut results: Vec<i32> = published().map(|report| report.result).collect();
+        results.sort_unstable();
+        results.dedup();
+        Self {
+            results,
+            start_date_time: published().filter_map(|report| report.start_date_time).min(),
+            finish_date_time: published().filter_map(|report| report.finish_date_time).max(),
+            total_duration_in_sec: reports.iter().map(|report| report.total_duration_in_sec).sum(),
+        }
+    }
+}
