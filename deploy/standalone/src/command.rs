@@ -75,8 +75,8 @@ async fn verify(backends: &BackendConfig) -> Result<()> {
 }
 
 async fn rebuild(backends: &BackendConfig) -> Result<()> {
-    let [_, _, execution, _] = backends.running_databases()?;
-    let repaired = assay::rebuild(&execution).await?;
+    let [_, catalog, execution, _] = backends.running_databases()?;
+    let repaired = assay::rebuild(&execution, &catalog).await?;
     println!("Repaired {repaired} records and published all executions again");
     Ok(())
 }

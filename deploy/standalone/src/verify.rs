@@ -3,39 +3,64 @@
 use std::fmt::Display;
 
 use anyhow::Result;
+use assay_catalog::{KnownExecutions, KnownReports, Source, Wrong};
+use assay_execution::PublishedReports;
+use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId};
 use assay_runtime::connect_options;
-use futures::TryStreamExt;
 use secrecy::SecretString;
 use sqlx::PgPool;
 
-/// Compares the databases of the execution service and the catalog with the recorded results. Calls
-/// `report` for each difference and returns their number. While tests are executed, changes in
-/// flight are reported, too.
+/// The database of the execution service.
+struct Executions(PgPool);
+
+impl Source for Executions {
+    async fn reports(
+        &self,
+        customer: CustomerId,
+        cases: &[TestCaseId],
+    ) -> Result<KnownReports, Fault> {
+        Ok(known(assay_execution::reports_of(&self.0, customer, cases).await?))
+    }
+
+    async fn executions(
+        &self,
+        customer: CustomerId,
+        project: ProjectId,
+    ) -> Result<KnownExecutions, Fault> {
+        let published = assay_execution::executions_of(&self.0, customer, project).await?;
+        let (executions, reports) = (published.executions, known(published.reports));
+        Ok(KnownExecutions { executions, reports })
+    }
+}
+
+fn known(PublishedReports { ended, pending }: PublishedReports) -> KnownReports {
+    KnownReports { ended, pending }
+}
+
+async fn connect(database: &SecretString) -> Result<PgPool> {
+    Ok(PgPool::connect_with(connect_options(database)?).await?)
+}
+
+/// Compares the database of the execution service with the recorded results, and that of the catalog
+/// with both. Calls `report` for each difference and returns their number. While tests are executed,
+/// changes that the catalog has not received yet are reported, too.
 pub async fn verify(
     execution: &SecretString,
     catalog: &SecretString,
     mut report: impl FnMut(&dyn Display),
 ) -> Result<u64> {
-    let execution = PgPool::connect_with(connect_options(execution)?).await?;
-    let catalog = PgPool::connect_with(connect_options(catalog)?).await?;
-    let mut differences = assay_execution::verify(&execution, &mut report).await?;
-    let mut all = std::pin::pin!(assay_execution::published_states(execution.clone()));
-    while let Some(published) = all.try_next().await? {
-        differences += assay_catalog::verify(
-            &catalog,
-            published.customer,
-            &published.execution,
-            &published.reports,
-            &mut report,
-        )
-        .await?;
-    }
-    Ok(differences)
+    let (execution, catalog) = (connect(execution).await?, connect(catalog).await?);
+    let differences = assay_execution::verify(&execution, &mut report).await?;
+    let of_catalog =
+        assay_catalog::verify(&catalog, &Executions(execution), Wrong::Kept, &mut report).await?;
+    Ok(differences + of_catalog)
 }
 
-/// Recomputes stored execution data from the results; the catalog follows by events. Returns the
-/// number of changed records of the execution service.
-pub async fn rebuild(execution: &SecretString) -> Result<u64> {
-    let execution = PgPool::connect_with(connect_options(execution)?).await?;
-    Ok(assay_execution::rebuild(&execution).await?)
+/// Recomputes stored execution data from the results, and the catalog from both. Returns the number of
+/// changed records.
+pub async fn rebuild(execution: &SecretString, catalog: &SecretString) -> Result<u64> {
+    let (execution, catalog) = (connect(execution).await?, connect(catalog).await?);
+    let repaired = assay_execution::rebuild(&execution).await?;
+    let source = Executions(execution);
+    Ok(repaired + assay_catalog::verify(&catalog, &source, Wrong::Repaired, |_| ()).await?)
 }

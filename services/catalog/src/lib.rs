@@ -54,7 +54,11 @@ use self::{
     test_case::TestCaseService, test_plan::TestPlanService, test_set::TestSetService,
 };
 pub use self::{
-    deletion::delete_customer, opening::Openings, purge::purge, secrets::reseal, verify::verify,
+    deletion::delete_customer,
+    opening::Openings,
+    purge::purge,
+    secrets::reseal,
+    verify::{KnownExecutions, KnownReports, Source, Wrong, verify},
 };
 
 /// Maximum size of a message with the test cases of a set, in bytes. It fits the ids of all test cases

@@ -8,6 +8,7 @@ use assay_proto::Fault;
 use assay_records::Action;
 use sqlx::PgTransaction;
 
+pub(crate) use self::reports::{replace, show_status};
 pub use self::{execution::execution_changed, reports::reports_changed};
 use crate::deletion;
 

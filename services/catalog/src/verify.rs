@@ -1,87 +1,176 @@
-//! Compares the projections of executions with the events of the execution service: a projection that
-//! would change if the events were applied again is wrong.
+//! Compares what records show of executions with what the execution service knows, and repairs it.
+//!
+//! A project is locked while it is compared, so that no event changes its records meanwhile. What its
+//! records should show is determined by applying the latest states to records that show nothing, with the
+//! functions that apply events. Events that arrive later are of the same or of a later revision.
+
+mod store;
 
 use std::{collections::BTreeMap, fmt::Display};
 
 use assay_proto::{
-    CustomerId, Fault,
+    CustomerId, Fault, ProjectId, TestCaseId,
     events::{ExecutionChanged, ReportsChanged},
 };
 use assay_runtime::begin;
 use serde_json::Value;
-use sqlx::{PgExecutor, PgPool};
+use sqlx::{PgPool, PgTransaction};
 use uuid::Uuid;
 
-use crate::reactions::{execution_changed, reports_changed};
+use crate::{
+    project::store::lock_exclusive,
+    reactions::{execution_changed, replace, show_status},
+};
 
-/// The projected columns of records, by table and id.
-type Projections = BTreeMap<(String, Uuid), Value>;
+/// The reports of test cases, as the execution service knows them.
+#[derive(Default)]
+pub struct KnownReports {
+    /// Those that have ended, by execution.
+    pub ended: Vec<ReportsChanged>,
+    /// Those that have not, or not again.
+    pub pending: Vec<Uuid>,
+}
 
-/// Reports each record whose projections of an execution and its reports are wrong, and returns their
-/// number. Changes nothing.
+/// The executions that the records of a project show, as the execution service knows them.
+#[derive(Default)]
+pub struct KnownExecutions {
+    pub executions: Vec<ExecutionChanged>,
+    /// The reports of the latest execution of which any has ended.
+    pub reports: KnownReports,
+}
+
+/// The execution service.
+pub trait Source: Sync {
+    fn reports(
+        &self,
+        customer: CustomerId,
+        cases: &[TestCaseId],
+    ) -> impl Future<Output = Result<KnownReports, Fault>> + Send;
+
+    fn executions(
+        &self,
+        customer: CustomerId,
+        project: ProjectId,
+    ) -> impl Future<Output = Result<KnownExecutions, Fault>> + Send;
+}
+
+/// What becomes of wrong records.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wrong {
+    Kept,
+    Repaired,
+}
+
+/// What records show, by table and id.
+type Shown = BTreeMap<(String, Uuid), Value>;
+
+/// Reports each record that shows something wrong, repairs it if asked for, and returns their number.
 pub async fn verify(
     db: &PgPool,
-    customer: CustomerId,
-    execution: &ExecutionChanged,
-    reports: &[ReportsChanged],
+    source: &impl Source,
+    wrong: Wrong,
     mut report: impl FnMut(&dyn Display),
 ) -> Result<u64, Fault> {
-    let mut tx = begin(db).await?;
-    let before = projections(&mut *tx, customer, execution, reports).await?;
-    execution_changed(&mut tx, customer, execution).await?;
-    for changed in reports {
-        reports_changed(&mut tx, customer, changed).await?;
+    let (mut differences, mut after) = (0, None);
+    loop {
+        let projects = store::projects(db, after).await?;
+        for (customer, project) in &projects {
+            let (customer, project) = (*customer, *project);
+            let mut cases = store::cases(db, customer, project, None).await?;
+            while let Some(last) = cases.last().copied() {
+                differences +=
+                    verify_cases(db, source, wrong, (customer, project), &cases, &mut report)
+                        .await?;
+                cases = store::cases(db, customer, project, Some(last)).await?;
+            }
+            differences +=
+                verify_project(db, source, wrong, (customer, project), &mut report).await?;
+        }
+        after = projects.last().copied();
+        if after.is_none() {
+            return Ok(differences);
+        }
     }
-    let after = projections(&mut *tx, customer, execution, reports).await?;
-    tx.rollback().await?;
+}
+
+/// Verifies the reports of test cases, and what these show.
+async fn verify_cases(
+    db: &PgPool,
+    source: &impl Source,
+    wrong: Wrong,
+    (customer, project): (CustomerId, ProjectId),
+    cases: &[TestCaseId],
+    report: &mut impl FnMut(&dyn Display),
+) -> Result<u64, Fault> {
+    let Some(mut tx) = lock(db, customer, project).await? else { return Ok(0) };
+    let before = store::shown_by_cases(&mut tx, customer, cases).await?;
+    let known = source.reports(customer, cases).await?;
+    replace(&mut tx, customer, cases, &known.ended, &known.pending).await?;
+    let after = store::shown_by_cases(&mut tx, customer, cases).await?;
+    finish(tx, wrong, &before, &after, report).await
+}
+
+/// Verifies what a project, its test sets and its subjects show.
+async fn verify_project(
+    db: &PgPool,
+    source: &impl Source,
+    wrong: Wrong,
+    (customer, project): (CustomerId, ProjectId),
+    report: &mut impl FnMut(&dyn Display),
+) -> Result<u64, Fault> {
+    let Some(mut tx) = lock(db, customer, project).await? else { return Ok(0) };
+    let before = store::shown_by_project(&mut tx, customer, project).await?;
+    let KnownExecutions { executions, reports } = source.executions(customer, project).await?;
+    store::show_nothing(&mut tx, customer, project, &reports.pending).await?;
+    for execution in &executions {
+        execution_changed(&mut tx, customer, execution).await?;
+    }
+    for changed in &reports.ended {
+        show_status(&mut tx, customer, changed).await?;
+    }
+    let after = store::shown_by_project(&mut tx, customer, project).await?;
+    finish(tx, wrong, &before, &after, report).await
+}
+
+/// Locks a project against all other writers. Returns `None` if it was deleted.
+async fn lock(
+    db: &PgPool,
+    customer: CustomerId,
+    project: ProjectId,
+) -> Result<Option<PgTransaction<'static>>, Fault> {
+    let mut tx = begin(db).await?;
+    match lock_exclusive(&mut tx, customer, project).await {
+        Ok(()) => Ok(Some(tx)),
+        Err(Fault::NotFound(_)) => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Reports the differences, and keeps what was changed if wrong records are repaired. Returns the
+/// number of differences.
+async fn finish(
+    tx: PgTransaction<'static>,
+    wrong: Wrong,
+    before: &Shown,
+    after: &Shown,
+    report: &mut impl FnMut(&dyn Display),
+) -> Result<u64, Fault> {
     let mut differences = 0;
-    for ((noun, id), applied) in &after {
-        let stored = before.get(&(noun.clone(), *id)).unwrap_or(&Value::Null);
-        if stored != applied {
-            report(&format!("{noun} {id}: shows {stored}, but should show {applied}"));
+    let mut records: Vec<_> = before.keys().chain(after.keys()).collect();
+    records.sort_unstable();
+    records.dedup();
+    for record @ (noun, id) in records {
+        let shown = |records: &Shown| records.get(record).unwrap_or(&Value::Null).clone();
+        let (stored, right) = (shown(before), shown(after));
+        if stored != right {
+            report(&format!("{noun} {id}: shows {stored}, but should show {right}"));
             differences += 1;
         }
     }
+    if differences > 0 && wrong == Wrong::Repaired {
+        tx.commit().await?;
+    } else {
+        tx.rollback().await?;
+    }
     Ok(differences)
-}
-
-/// Returns the projections that an execution and its reports affect.
-async fn projections(
-    db: impl PgExecutor<'_>,
-    customer: CustomerId,
-    execution: &ExecutionChanged,
-    reports: &[ReportsChanged],
-) -> Result<Projections, Fault> {
-    let reports = || reports.iter().flat_map(|changed| &changed.reports);
-    let statistic = execution.statistic.as_ref();
-    let subject = statistic.and_then(|statistic| statistic.software_version_id.as_deref());
-    let rows: Vec<(String, Uuid, Value)> = sqlx::query_as(
-        "select 'test set', id, jsonb_build_array(last_execution_id, last_executed,
-                last_subject_id, last_sw_identifier, last_sw_name, last_execution_statistic,
-                last_run_duration)
-         from test_set where customer_id = $1 and id = $2::uuid
-         union all
-         select 'subject', id, jsonb_build_array(pass_rate, pass_rate_execution_id)
-         from subject where customer_id = $1 and id = $3::uuid
-         union all
-         select 'project', id, jsonb_build_array(overall_result, overall_status)
-         from project where customer_id = $1 and id = $4::uuid
-         union all
-         select 'test case', id, jsonb_build_array(last_report_status, last_result, last_sw_name,
-                last_sw_identifier, execution_statistics)
-         from test_case where customer_id = $1 and id = any($5::text[]::uuid[])
-         union all
-         select 'test report', id, jsonb_build_array(test_case_id, test_plan_id, execution_number,
-                result, status, start_date_time, finish_date_time, average_duration_in_sec)
-         from test_report where customer_id = $1 and id = any($6::text[]::uuid[])",
-    )
-    .bind(customer)
-    .bind(&execution.test_set_id)
-    .bind(subject)
-    .bind(&execution.project_id)
-    .bind(reports().map(|report| report.test_case_id.as_str()).collect::<Vec<_>>())
-    .bind(reports().map(|report| report.id.as_str()).collect::<Vec<_>>())
-    .fetch_all(db)
-    .await?;
-    Ok(rows.into_iter().map(|(noun, id, columns)| ((noun, id), columns)).collect())
 }

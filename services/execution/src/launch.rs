@@ -160,6 +160,12 @@ impl Launches {
             self.read_with(customer, staging::stage(db, customer, &[end])).await?;
         }
         self.read_with(customer, store::finish(db, customer, id)).await?;
+        self.adopt_soon(caller, id).await;
+        Ok(execution)
+    }
+
+    /// Has the test cases of a finished launch adopted, if that does not take too long.
+    async fn adopt_soon(&self, caller: &Caller, id: LaunchId) {
         match timeout(ADOPTION, self.adopt(caller, id)).await {
             Ok(Ok(())) => {}
             Ok(Err(status)) => {
@@ -168,7 +174,6 @@ impl Launches {
             }
             Err(_) => tracing::info!(launch.id = %id, "adopting many test cases of a launch"),
         }
-        Ok(execution)
     }
 }
 

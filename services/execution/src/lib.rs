@@ -70,7 +70,7 @@ pub use self::{
     page::Pages,
     quota::{Quota, QuotaConfig, Usage, list as list_usage},
     retention::enforce_retention,
-    verify::{PublishedState, published_states, rebuild, verify},
+    verify::{PublishedExecutions, PublishedReports, executions_of, rebuild, reports_of, verify},
 };
 use self::{
     automation::AutomationService,

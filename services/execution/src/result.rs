@@ -186,7 +186,7 @@ impl result_service_server::ResultService for ResultService {
             let (snapshot, more) =
                 adoption::adopt(catalog, &caller, target, cases, &limits.intake).await?;
             memory.add(more);
-            let id = ExecutionId::new();
+            let id = store::next_id(db, caller.customer, set).await?;
             let staged = artifacts.receive(caller.customer, id, attachments).await?;
             let writer = limits.write(caller.customer, set.0).await?;
             let mut tx = begin(db).await?;

@@ -5,30 +5,21 @@
 mod compare;
 mod derived;
 mod examined;
+mod published;
 mod store;
 
 use std::fmt::Display;
 
 use assay_events::{ExecutionAction, ReportsAction, publish_all};
-use assay_proto::{
-    CustomerId, ExecutionId, Fault,
-    events::{ExecutionChanged, ReportsChanged},
-};
+use assay_proto::{CustomerId, ExecutionId, Fault};
 use assay_runtime::begin;
-use futures::{Stream, StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 
 use self::examined::Examined;
+pub use self::published::{PublishedExecutions, PublishedReports, executions_of, reports_of};
 use crate::{execution, failure, settle::events::events, test_report};
 
 const REBUILT: ExecutionAction = ExecutionAction::Rebuilt;
-
-/// The state of an execution and its ended reports, as events publish it.
-pub struct PublishedState {
-    pub customer: CustomerId,
-    pub execution: ExecutionChanged,
-    pub reports: Vec<ReportsChanged>,
-}
 
 /// Calls `report` with each difference between the stored state and the results. Returns their
 /// number.
@@ -104,36 +95,4 @@ async fn rebuild_execution(
     publish_all(&mut tx, events).await?;
     tx.commit().await?;
     Ok(repaired)
-}
-
-/// Returns the state of all executions, as other services know it once they have received all
-/// events.
-pub fn published_states(db: PgPool) -> impl Stream<Item = Result<PublishedState, Fault>> + Send {
-    let slices = stream::try_unfold((db.clone(), None, false), async |(db, after, is_last)| {
-        if is_last {
-            return Ok(None);
-        }
-        let slice = store::executions(&db, after).await?;
-        let (after, is_last) = (slice.last().copied(), slice.len() < store::SLICE);
-        Ok::<_, Fault>(Some((stream::iter(slice).map(Ok), (db, after, is_last))))
-    });
-    slices.try_flatten().try_filter_map(move |(customer, id)| {
-        let db = db.clone();
-        async move { published_state(&db, customer, id).await }
-    })
-}
-
-async fn published_state(
-    db: &PgPool,
-    customer: CustomerId,
-    id: ExecutionId,
-) -> Result<Option<PublishedState>, Fault> {
-    let mut tx = begin(db).await?;
-    let state = match execution::store::lock(&mut tx, customer, None, id).await {
-        Err(Fault::NotFound(_)) => return Ok(None),
-        state => state?,
-    };
-    let ended = test_report::store::ended(&mut tx, customer, id).await?;
-    let reports = state.reports_changed(ReportsAction::Rebuilt, &ended).collect();
-    Ok(Some(PublishedState { customer, execution: state.event(REBUILT), reports }))
 }

@@ -84,7 +84,7 @@ async fn differences_are_found_and_repaired() {
         assert!(found.iter().any(|one| one.contains(expected)), "{expected}: {found:#?}");
     }
 
-    let repaired = assay::rebuild(execution).await.unwrap();
+    let repaired = assay::rebuild(execution, catalog).await.unwrap();
     assert!(repaired >= 4, "{repaired}");
     eventually("the catalog to apply the events", || async {
         differences(&world).await.is_empty().then_some(())
@@ -92,7 +92,124 @@ async fn differences_are_found_and_repaired() {
     .await;
     let set = api.get(&set).await.ok();
     assert_eq!(set["LastExecutionStatistic"]["TestCasesPassed"], 1);
-    assert_eq!(assay::rebuild(execution).await.unwrap(), 0, "all differences are repaired");
+    assert_eq!(
+        assay::rebuild(execution, catalog).await.unwrap(),
+        0,
+        "all differences are repaired"
+    );
     assert_eq!(api.get(&report).await.ok()["Status"], "Accepted", "reviews stay");
+    world.stop().await;
+}
+
+/// Damages of the catalog, and a part of the difference.
+const CATALOG: &[(&str, &str)] = &[
+    ("update test_report set revision = revision + 1000", "test report "),
+    ("update test_report set result = 'Aborted', revision = revision + 1000", "test report "),
+    ("update test_report set test_case_id = gen_random_uuid()", "test report "),
+    (
+        "insert into test_report select customer_id, gen_random_uuid(), test_case_id, test_plan_id,
+          execution_number + 1, 'Error', status, start_date_time, finish_date_time,
+          average_duration_in_sec, software_name, software_identifier, revision
+      from test_report limit 1",
+        "test report ",
+    ),
+    ("delete from test_report", "test report "),
+    ("update test_case set execution_statistics = '[]'", "test case "),
+    ("update test_case set last_result = 'Error', last_report_status = 'Canceled'", "test case "),
+    ("update test_set set last_execution_id = 'ffffffff-0000-7000-8000-000000000000'", "test set "),
+    (
+        "update test_set set last_execution_revision = last_execution_revision + 1000,
+          last_execution_statistic = '{}'",
+        "test set ",
+    ),
+    ("update project set overall_result = 'Passed', result_revision = 1000000", "project "),
+    (
+        "update project set overall_status = 'Accepted',
+          status_execution_id = 'ffffffff-0000-7000-8000-000000000000'",
+        "project ",
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damages_of_the_catalog_are_found_and_repaired() {
+    let world = World::start().await;
+    let api = &world.api;
+    let project = create_project(api).await;
+    let set = api.post(&format!("{project}/testsets"), json!({"Name": "Nightly"})).await.created();
+    let set = format!("{project}/testsets/{}", id(&set));
+    upload(api, &set, JUNIT).await.expect(201);
+    upload(api, &set, JUNIT).await.expect(201);
+    eventually("no differences", || async { differences(&world).await.is_empty().then_some(()) })
+        .await;
+    let shown = async || {
+        let cases = api.get(&format!("{project}/testcases")).await.ok();
+        (api.get(&set).await.ok(), api.get(&project).await.ok(), cases)
+    };
+    let right = shown().await;
+
+    let [catalog, execution] = world.catalog_and_execution();
+    for (damage, expected) in CATALOG {
+        change(catalog, damage).await;
+        let found = differences(&world).await;
+        assert!(found.iter().any(|one| one.starts_with(expected)), "{damage}: {found:#?}");
+        // Some are repaired by the events that this publishes, before the catalog is compared.
+        assay::rebuild(execution, catalog).await.unwrap();
+        assert_eq!(differences(&world).await, [""; 0], "{damage}");
+        assert_eq!(shown().await, right, "{damage}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn executions_that_a_restored_backup_lacks_are_no_longer_shown() {
+    let world = World::start().await;
+    let api = &world.api;
+    let project = create_project(api).await;
+    let set = api.post(&format!("{project}/testsets"), json!({"Name": "Nightly"})).await.created();
+    let set = format!("{project}/testsets/{}", id(&set));
+    let passed = r#"<testsuite><testcase name="pays"/></testsuite>"#;
+    let failed = r#"<testsuite><testcase name="pays"><failure/></testcase></testsuite>"#;
+    upload(api, &set, passed).await.expect(201);
+    let lost = upload(api, &set, failed).await.created();
+    let lost = id(&lost);
+    let result = async || {
+        let cases = api.get(&format!("{project}/testcases")).await.ok();
+        cases[0]["LastResult"].as_str().map(ToOwned::to_owned)
+    };
+    eventually("the failure to be shown", async || {
+        (result().await.as_deref() == Some("Failed")).then_some(())
+    })
+    .await;
+
+    // The dump of the execution service was taken before the one of the catalog.
+    let [catalog, execution] = world.catalog_and_execution();
+    for statement in [
+        format!(
+            "delete from instance where test_report_id in (
+                     select id from test_report where execution_id = '{lost}')"
+        ),
+        format!("delete from failure where execution_id = '{lost}'"),
+        format!("delete from test_report where execution_id = '{lost}'"),
+        format!("delete from execution where id = '{lost}'"),
+        "update test_case_counter set executions = 1".to_owned(),
+    ] {
+        change(execution, &statement).await;
+    }
+    let found = differences(&world).await;
+    for expected in ["test report ", "test case ", "test set ", "project "] {
+        assert!(found.iter().any(|one| one.starts_with(expected)), "{expected}: {found:#?}");
+    }
+    assay::rebuild(execution, catalog).await.unwrap();
+    assert_eq!(differences(&world).await, [""; 0]);
+    assert_eq!(result().await.as_deref(), Some("Passed"));
+
+    // The next one has the number of the lost one.
+    upload(api, &set, failed).await.expect(201);
+    eventually("the next failure to be shown", async || {
+        (result().await.as_deref() == Some("Failed")).then_some(())
+    })
+    .await;
+    eventually("no differences", || async { differences(&world).await.is_empty().then_some(()) })
+        .await;
     world.stop().await;
 }

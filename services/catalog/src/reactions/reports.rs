@@ -9,6 +9,7 @@ use assay_proto::{
     name_of,
 };
 use sqlx::PgTransaction;
+use uuid::Uuid;
 
 use crate::project;
 
@@ -28,8 +29,37 @@ pub async fn reports_changed(
         return Ok(());
     }
     upsert(tx, customer, changed, &reports).await?;
-    update_test_cases(tx, customer, &reports).await?;
+    update_test_cases(tx, customer, &cases(&reports)?).await?;
     update_project(tx, customer, changed, &reports).await
+}
+
+/// Replaces the reports of test cases, except those that are pending again: these keep their last
+/// state. The project is locked.
+pub(crate) async fn replace(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    cases: &[TestCaseId],
+    ended: &[ReportsChanged],
+    pending: &[Uuid],
+) -> Result<(), Fault> {
+    let remove = sqlx::query(
+        "delete from test_report
+         where customer_id = $1 and test_case_id = any($2) and id <> all($3)",
+    );
+    remove.bind(customer).bind(cases).bind(pending).execute(&mut **tx).await?;
+    for changed in ended {
+        upsert(tx, customer, changed, &newest(&changed.reports)).await?;
+    }
+    update_test_cases(tx, customer, cases).await
+}
+
+/// Updates the status that a locked project shows.
+pub(crate) async fn show_status(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    changed: &ReportsChanged,
+) -> Result<(), Fault> {
+    update_project(tx, customer, changed, &newest(&changed.reports)).await
 }
 
 /// Returns the highest revision of each report, in the order of ids.
@@ -94,13 +124,12 @@ async fn upsert(
     Ok(())
 }
 
-/// Updates the test cases of these reports from all their reports.
+/// Updates test cases from all their reports.
 async fn update_test_cases(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    reports: &[&ReportState],
+    cases: &[TestCaseId],
 ) -> Result<(), Fault> {
-    let cases = cases(reports)?;
     // In the order of ids, as all transactions that lock several; in a statement of its own, so that
     // the next one sees the changes of transactions that held the locks.
     sqlx::query(
@@ -108,12 +137,12 @@ async fn update_test_cases(
          for no key update",
     )
     .bind(customer)
-    .bind(&cases)
+    .bind(cases)
     .execute(&mut **tx)
     .await?;
     sqlx::query(
         "update test_case
-         set execution_statistics = latest.statistics, last_result = latest.result,
+         set execution_statistics = coalesce(latest.statistics, '[]'), last_result = latest.result,
              last_report_status = latest.status, last_sw_name = latest.software_name,
              last_sw_identifier = latest.software_identifier
          from (select distinct id from unnest($2::uuid[]) as changed (id)) changed
@@ -140,7 +169,7 @@ async fn update_test_cases(
          where test_case.customer_id = $1 and test_case.id = changed.id",
     )
     .bind(customer)
-    .bind(&cases)
+    .bind(cases)
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -10,7 +10,7 @@ use assay_proto::{
 use assay_records::{Action, Check};
 use sqlx::{PgExecutor, PgTransaction};
 
-use crate::{event::EventSource, records::Records};
+use crate::{event::EventSource, project::store::lock_exclusive, records::Records};
 
 /// Maximum number of aliases of a test case.
 const MOST_ALIASES: usize = 100;
@@ -56,6 +56,8 @@ pub(super) async fn replace(
     id: TestCaseId,
     aliases: &[String],
 ) -> Result<(), Fault> {
+    // So that no other transaction adds a test case with one of these identifiers meanwhile.
+    lock_exclusive(tx, customer, project).await?;
     Records::<TestCase>::of(customer, project).lock(tx, id).await?;
     refuse_identifiers(tx, customer, project, aliases).await?;
     sqlx::query(

@@ -123,7 +123,8 @@ impl ExecutionService {
         let (snapshot, memory) =
             self.catalog.adopt(caller, target, Vec::new(), &self.limits.intake).await?;
         let mode = ExecutionMode::External;
-        let mut state = ExecutionState::new(caller, project, set, snapshot, origin, mode);
+        let id = store::next_id(&self.db, caller.customer, set).await?;
+        let mut state = ExecutionState::new(caller, id, (project, set), snapshot, origin, mode);
         let past = rules::past(caller, input)?;
         if let Some((request_time, end)) = past {
             state.move_to_past(request_time, end);

@@ -4,7 +4,7 @@ use assay_auth::Caller;
 use assay_events::ExecutionAction;
 use assay_proto::{
     ExecutionId, ExecutionStatus, Fault, ProjectId, TestSetId,
-    catalog::{Snapshot, SnapshotTarget, TakeSnapshotRequest},
+    catalog::{Snapshot, SnapshotTarget, SnapshotTestCase, TakeSnapshotRequest},
     execution::{ExecutionMode, StartExecutionRequest},
 };
 use assay_records::Check;
@@ -99,21 +99,22 @@ impl ExecutionService {
         let customer = caller.customer;
         let destination = (mode == ExecutionMode::Dispatch).then(|| Destination::of(&snapshot));
         let cases = std::mem::take(&mut snapshot.test_cases);
-        let mut state = ExecutionState::new(caller, project, set, snapshot, origin, mode);
+        let mut tx = begin(&self.db).await?;
+        let id = store::next_id(&mut *tx, customer, set).await?;
+        let mut state = ExecutionState::new(caller, id, (project, set), snapshot, origin, mode);
         if destination.is_none() {
             state.execution.set_status(ExecutionStatus::Running);
         }
         state.expect(cases.len());
         state.deadline_in_min = self.settings.deadline_in_min(state.execution.time_out);
 
-        let mut tx = begin(&self.db).await?;
         let id = store::insert(&mut tx, caller, &mut state, idempotent).await?;
         let numbers = test_report::store::count(&mut tx, customer, &cases).await?;
-        let reports: Vec<TestReportState> = cases
-            .iter()
-            .zip(numbers)
-            .map(|(case, number)| TestReportState::new(case, number, case.instances))
-            .collect();
+        let report = |((id, case), number): ((_, &SnapshotTestCase), _)| {
+            TestReportState::new(id, case, number, case.instances)
+        };
+        let reports: Vec<_> =
+            state.ids_of_reports(0).zip(&cases).zip(numbers).map(report).collect();
         test_report::store::insert(&mut tx, customer, id, &cases, &reports).await?;
         if let Some(destination) = &destination {
             schedule::store::insert(&mut tx, customer, project, id, destination, &reports).await?;

@@ -15,7 +15,7 @@ use sqlx::{
 };
 
 pub(crate) use self::{
-    insert::insert,
+    insert::{insert, next_id},
     open::{find_open, has_passed, has_upload, prepare_past, prolong, remember_upload},
 };
 use super::rules::MOST_NOTES;

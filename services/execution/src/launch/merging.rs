@@ -2,11 +2,12 @@
 
 use assay_auth::Caller;
 use assay_proto::{
-    ExecutionId, Fault, LaunchId, ProjectId,
+    CustomerId, ExecutionId, Fault, LaunchId, ProjectId,
     execution::{ExecutionInput, Launch},
 };
 use assay_records::Change;
 use assay_runtime::begin;
+use sqlx::PgTransaction;
 use tonic::Status;
 
 use super::{Launches, body, store, store::merging};
@@ -40,53 +41,50 @@ impl Launches {
         merging::require(db, customer, &sources).await?;
         let target = opening.launch;
         let merged = self.start(caller, opening).await?;
-        merging::merge(db, customer, &sources, target).await?;
         drop(share);
-        self.finish(caller, target, &[]).await?;
-        let mut withdrawn = Vec::new();
-        for source in sources {
-            let found = self.read_with(customer, store::find(db, customer, source)).await?;
-            if let Some((project, execution)) = found.and_then(|source| source.execution) {
-                self.read_with(customer, self.withdraw(caller, project, execution)).await?;
-                withdrawn.push(execution);
-            }
-        }
-        // The launches are merged: the agent must not repeat its request.
-        if let Err(fault) = self.read_with(customer, self.leave_out(caller, &withdrawn)).await {
-            tracing::warn!(error = %fault, launch.id = %target,
-                "cannot take merged launches out of the sums of days; they count twice there");
-        }
+        self.read_with(customer, self.merge_into(caller, target, &found)).await?;
+        self.0.callers.remember(caller, target);
+        self.adopt_soon(caller, target).await;
         Ok(merged)
     }
 
-    /// Takes the results of executions out of the sums of their days.
-    async fn leave_out(&self, caller: &Caller, executions: &[ExecutionId]) -> Result<(), Fault> {
-        let mut tx = begin(&self.0.db).await?;
-        days::leave_out(&mut tx, caller.customer, executions).await?;
-        tx.commit().await?;
-        Ok(())
-    }
-
-    /// Cancels and archives the execution of a launch that was merged. Its results, if they are stored
-    /// already, are those of the other execution now.
-    async fn withdraw(
+    /// Moves the requests of launches to another one and withdraws their executions, all or none: the
+    /// agent may repeat its request until then, and must not afterwards.
+    async fn merge_into(
         &self,
         caller: &Caller,
-        project: ProjectId,
-        id: ExecutionId,
+        target: LaunchId,
+        found: &[(LaunchId, ExecutionId)],
     ) -> Result<(), Fault> {
         let customer = caller.customer;
+        let (sources, executions): (Vec<LaunchId>, Vec<ExecutionId>) =
+            found.iter().copied().unzip();
         let mut tx = begin(&self.0.db).await?;
-        let mut state = executions::lock(&mut tx, customer, project, id).await?;
-        if matches!(can_cancel(&state), Ok(true)) {
-            end_execution(&mut tx, customer, &mut state, Ending::Canceled).await?;
-        } else {
-            merging::expire(&mut tx, customer, id).await?;
+        for execution in &executions {
+            withdraw(&mut tx, customer, *execution).await?;
         }
-        let changes = Some(ExecutionInput { archived: true });
-        let change = Change { data_version: None, changes, fields: vec!["Archived".to_owned()] };
-        archive::update(&mut tx, customer, project, id, change).await?;
-        tx.commit().await?;
-        Ok(())
+        merging::merge(&mut tx, customer, &sources, target).await?;
+        store::finish(&mut *tx, customer, target).await?;
+        days::leave_out(&mut tx, customer, &executions).await?;
+        Ok(tx.commit().await?)
     }
+}
+
+/// Cancels and archives the execution of a launch that is merged. Its results, if they are stored
+/// already, are those of the other execution now.
+async fn withdraw(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+) -> Result<(), Fault> {
+    let mut state = executions::lock(tx, customer, None, id).await?;
+    let project = ProjectId::from_record(&state.execution.project_id)?;
+    if matches!(can_cancel(&state), Ok(true)) {
+        end_execution(tx, customer, &mut state, Ending::Canceled).await?;
+    } else {
+        merging::expire(tx, customer, id).await?;
+    }
+    let changes = Some(ExecutionInput { archived: true });
+    let change = Change { data_version: None, changes, fields: vec!["Archived".to_owned()] };
+    archive::update(tx, customer, project, id, change).await
 }

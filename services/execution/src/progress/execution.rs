@@ -71,13 +71,13 @@ impl ExecutionState {
     /// Creates an execution of a test set that was copied from the catalog.
     pub(crate) fn new(
         caller: &Caller,
-        project: ProjectId,
-        set: TestSetId,
+        id: ExecutionId,
+        (project, set): (ProjectId, TestSetId),
         snapshot: Snapshot,
         origin: Origin,
         mode: ExecutionMode,
     ) -> Self {
-        let id = ExecutionId::new().to_string();
+        let id = id.to_string();
         let (subject, environment) = (snapshot.subject.as_ref(), snapshot.environment.as_ref());
         let mut execution = Execution {
             id: id.clone(),
@@ -126,17 +126,12 @@ impl ExecutionState {
         }
     }
 
-    /// Returns a new execution with this id instead of its own.
-    pub(crate) fn with_id(mut self, id: ExecutionId) -> Self {
-        self.execution.id = id.to_string();
-        self.statistic.execution_id = id.to_string();
-        self
-    }
-
     /// Makes a new execution one of the past. Its id has the time of its request, by which lists
     /// and histories are ordered.
     pub(crate) fn move_to_past(&mut self, request_time: Timestamp, end: Timestamp) {
-        let id = Uuid::new_v7(uuid_time(request_time, 0)).to_string();
+        let seconds = u64::try_from(request_time.0.timestamp()).unwrap_or_default();
+        let time = numbered(seconds, request_time.0.timestamp_subsec_nanos(), 0);
+        let id = Uuid::new_v7(time).to_string();
         self.execution.id.clone_from(&id);
         self.statistic.execution_id = id;
         self.execution.request_time = Some(request_time);
@@ -148,13 +143,16 @@ impl ExecutionState {
         self.past_end.is_some()
     }
 
-    /// Returns the id of a new report. `number` is that of the report in the execution, from 0.
-    /// Reports of an execution of the past have its time, so that they expire when it does.
-    pub(crate) fn id_of_report(&self, number: u64) -> TestReportId {
-        match self.execution.request_time {
-            Some(time) if self.is_past() => TestReportId(Uuid::new_v7(uuid_time(time, number))),
-            _ => TestReportId::new(),
-        }
+    /// Returns the ids of new reports. `first` is the number of the first one in the execution, from 0.
+    /// They have the time of the execution, so that their results are in the partitions that are kept
+    /// until it expires.
+    pub(crate) fn ids_of_reports(&self, first: i32) -> impl Iterator<Item = TestReportId> + use<> {
+        let id: Uuid = self.execution.id.parse().unwrap_or_default();
+        let (seconds, nanoseconds) =
+            id.get_timestamp().map(|time| time.to_unix()).unwrap_or_default();
+        let first = u64::try_from(first).unwrap_or_default();
+        (first..)
+            .map(move |number| TestReportId(Uuid::new_v7(numbered(seconds, nanoseconds, number))))
     }
 
     /// Opens a new execution: it adopts test cases as their results arrive.
@@ -335,12 +333,10 @@ impl ExecutionState {
     }
 }
 
-/// Number of bits of the number in an id with the time of the past.
+/// Number of bits of the number in the id of a report.
 const NUMBER_BITS: u8 = 20;
 
 /// Returns the time of an id. Ids of the same time are in the order of the numbers.
-fn uuid_time(time: Timestamp, number: u64) -> uuid::Timestamp {
-    let seconds = u64::try_from(time.0.timestamp()).unwrap_or_default();
-    let nanoseconds = time.0.timestamp_subsec_nanos();
+fn numbered(seconds: u64, nanoseconds: u32, number: u64) -> uuid::Timestamp {
     uuid::Timestamp::from_unix_time(seconds, nanoseconds, number.into(), NUMBER_BITS)
 }

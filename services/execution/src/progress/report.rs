@@ -71,9 +71,14 @@ pub(crate) struct TestReportState {
 
 impl TestReportState {
     /// Creates the report of a test case that has just been requested.
-    pub(crate) fn new(case: &SnapshotTestCase, execution_number: i32, instances: i32) -> Self {
+    pub(crate) fn new(
+        id: TestReportId,
+        case: &SnapshotTestCase,
+        execution_number: i32,
+        instances: i32,
+    ) -> Self {
         let mut published = ReportState {
-            id: TestReportId::new().to_string(),
+            id: id.to_string(),
             test_case_id: case.id.clone(),
             test_plan_id: case.test_plan_id.clone(),
             execution_number,
@@ -90,12 +95,6 @@ impl TestReportState {
             missing_result: TestResult::NotExecuted.into(),
             ..Self::default()
         }
-    }
-
-    /// Returns a new report with this id instead of its own.
-    pub(crate) fn with_id(mut self, id: TestReportId) -> Self {
-        self.published.id = id.to_string();
-        self
     }
 
     /// Returns the suites of a new classification, of which none contains a line break, on lines.
@@ -257,7 +256,7 @@ mod tests {
     use crate::progress::instance::{Attempt, Outcome};
 
     fn report(instances: i32) -> TestReportState {
-        TestReportState::new(&SnapshotTestCase::default(), 1, instances)
+        TestReportState::new(TestReportId::new(), &SnapshotTestCase::default(), 1, instances)
     }
 
     fn instance(result: TestResult, duration_in_sec: f64) -> NewInstance {

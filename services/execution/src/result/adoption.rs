@@ -109,15 +109,9 @@ pub(crate) async fn insert_reports(
         return Ok(());
     }
     let numbers = test_report::store::count(tx, customer, &cases).await?;
-    let first = u64::try_from(state.statistic.test_cases_total).unwrap_or_default();
-    let reports: Vec<_> = cases
-        .iter()
-        .zip(numbers)
-        .zip(first..)
-        .map(|((case, number), index)| {
-            TestReportState::new(case, number, 0).with_id(state.id_of_report(index))
-        })
-        .collect();
+    let ids = state.ids_of_reports(state.statistic.test_cases_total);
+    let report = |((id, case), number)| TestReportState::new(id, case, number, 0);
+    let reports: Vec<_> = ids.zip(&cases).zip(numbers).map(report).collect();
     test_report::store::insert(tx, customer, id, &cases, &reports).await?;
     state.expect(reports.len());
     Ok(())

@@ -37,11 +37,11 @@ pub(crate) async fn store(
     let copies = std::mem::take(&mut snapshot.test_cases);
     let numbers = test_report::store::count(tx, customer, &copies).await?;
     let mode = ExecutionMode::External;
-    let state = ExecutionState::new(caller, project, set, snapshot, origin, mode);
-    let mut state = state.with_id(id);
+    let mut state = ExecutionState::new(caller, id, (project, set), snapshot, origin, mode);
     state.expect(copies.len());
-    let case = |(copy, number)| TestReportState::new(copy, number, 0);
-    let mut reports: Vec<_> = copies.iter().zip(numbers).map(case).collect();
+    let case = |((id, copy), number)| TestReportState::new(id, copy, number, 0);
+    let cases = state.ids_of_reports(0).zip(&copies).zip(numbers);
+    let mut reports: Vec<_> = cases.map(case).collect();
 
     let results = resolve::to_reports(results, &reports, true)?;
     classify(&mut reports, &results);

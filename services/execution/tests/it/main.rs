@@ -12,6 +12,7 @@ mod executions;
 mod expiry;
 mod exports;
 mod fairness;
+mod ids;
 mod insights;
 mod instances;
 mod known_failures;

@@ -1,13 +1,29 @@
 //! New executions.
 
 use assay_auth::Caller;
-use assay_proto::{ExecutionId, Fault, OnConstraint, ProjectId, name_of};
-use sqlx::{PgTransaction, types::Json};
+use assay_proto::{CustomerId, ExecutionId, Fault, OnConstraint, ProjectId, TestSetId, name_of};
+use sqlx::{PgExecutor, PgTransaction, types::Json};
 
 use super::tags;
 use crate::{
     change, deletion, execution::rules::IdempotentRequest, progress::execution::ExecutionState,
 };
+
+/// Returns the id of a new execution, which is larger than those of all others of its test set.
+pub(crate) async fn next_id(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    set: TestSetId,
+) -> Result<ExecutionId, Fault> {
+    let next = sqlx::query_scalar(
+        "select next_id((
+             select id from execution where customer_id = $1 and test_set_id = $2
+             order by id desc
+             limit 1
+         ))",
+    );
+    Ok(next.bind(customer).bind(set).fetch_one(db).await?)
+}
 
 /// Inserts an execution that is requested now, unless it is one of the past, and returns its id. If
 /// it has ended, it ends now.

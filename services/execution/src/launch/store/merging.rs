@@ -1,7 +1,6 @@
 //! Launches in PostgreSQL that are merged into one.
 
 use assay_proto::{CustomerId, ExecutionId, Fault, LaunchId};
-use assay_runtime::begin;
 use sqlx::{PgExecutor, PgPool, PgTransaction};
 
 /// Fails unless all requests of these launches are still stored.
@@ -38,13 +37,12 @@ async fn lock(
 /// Moves the requests of launches to another one, which is finished, and ends them. Fails if the
 /// requests of one of them have been removed.
 pub(in super::super) async fn merge(
-    db: &PgPool,
+    tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     sources: &[LaunchId],
     target: LaunchId,
 ) -> Result<(), Fault> {
-    let mut tx = begin(db).await?;
-    lock(&mut *tx, customer, sources).await?;
+    lock(&mut **tx, customer, sources).await?;
     for statement in [
         "update launch set agent = coalesce((
              select max(agent) from launch where customer_id = $1 and id = any($2)
@@ -56,9 +54,8 @@ pub(in super::super) async fn merge(
              due_at = null, leased_until = null, kept_until = null
          where customer_id = $1 and id = any($2) and $3::uuid is not null",
     ] {
-        sqlx::query(statement).bind(customer).bind(sources).bind(target).execute(&mut *tx).await?;
+        sqlx::query(statement).bind(customer).bind(sources).bind(target).execute(&mut **tx).await?;
     }
-    tx.commit().await?;
     Ok(())
 }
 

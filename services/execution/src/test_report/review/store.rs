@@ -147,8 +147,7 @@ pub(super) async fn mute(
     let muted = sqlx::query_as(
         "insert into known_failure (customer_id, id, project_id, fingerprint, test_case_id,
              headline, ticket, comment, muted_until, created_by_id, created_by)
-         select $1, overlay(gen_random_uuid()::text
-                    placing left(first_id_at(now())::text, 13) from 1 for 13)::uuid, project_id, fingerprint, test_case_id, min(headline), $6,
+         select $1, next_id(null), project_id, fingerprint, test_case_id, min(headline), $6,
                 $7, $8, $9, $10
          from (
              select project_id, fingerprint, headline,

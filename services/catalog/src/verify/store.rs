@@ -1,0 +1,133 @@
+//! What records show of executions, in PostgreSQL, of all customers.
+
+use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId};
+use sqlx::{PgExecutor, PgTransaction};
+use uuid::Uuid;
+
+use super::Shown;
+
+/// Lists up to 100 projects after another one.
+pub(super) async fn projects(
+    db: impl PgExecutor<'_>,
+    after: Option<(CustomerId, ProjectId)>,
+) -> Result<Vec<(CustomerId, ProjectId)>, Fault> {
+    let (customer, id) = after.unzip();
+    let projects = sqlx::query_as(
+        "select customer_id, id from project
+         where deleted_at is null and (customer_id, id) > (
+             coalesce($1, '00000000-0000-0000-0000-000000000000'),
+             coalesce($2, '00000000-0000-0000-0000-000000000000')
+         )
+         order by customer_id, id
+         limit 100",
+    );
+    Ok(projects.bind(customer).bind(id).fetch_all(db).await?)
+}
+
+/// Lists up to 100 test cases of a project after another one, archived and deleted ones included.
+pub(super) async fn cases(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    after: Option<TestCaseId>,
+) -> Result<Vec<TestCaseId>, Fault> {
+    let cases = sqlx::query_scalar(
+        "select id from test_case
+         where customer_id = $1 and project_id = $2
+           and id > coalesce($3, '00000000-0000-0000-0000-000000000000')
+         order by id
+         limit 100",
+    );
+    Ok(cases.bind(customer).bind(project).bind(after).fetch_all(db).await?)
+}
+
+/// Returns the reports of test cases, and what these show of them.
+pub(super) async fn shown_by_cases(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    cases: &[TestCaseId],
+) -> Result<Shown, Fault> {
+    let rows = sqlx::query_as(
+        "select 'test case', id, jsonb_build_array(last_report_status, last_result, last_sw_name,
+                last_sw_identifier, execution_statistics)
+         from test_case where customer_id = $1 and id = any($2)
+         union all
+         select 'test report', id, to_jsonb(r) - 'customer_id'
+         from test_report r where customer_id = $1 and test_case_id = any($2)",
+    );
+    collect(rows.bind(customer).bind(cases).fetch_all(&mut **tx).await?)
+}
+
+/// Returns what a project, its test sets and its subjects show.
+pub(super) async fn shown_by_project(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+) -> Result<Shown, Fault> {
+    let rows = sqlx::query_as(
+        "select 'test set', id, jsonb_build_array(last_execution_id, last_execution_revision,
+                last_executed, last_subject_id, last_sw_identifier, last_sw_name,
+                last_execution_statistic, last_run_duration)
+         from test_set where customer_id = $1 and project_id = $2
+         union all
+         select 'subject', id,
+                jsonb_build_array(pass_rate, pass_rate_execution_id, pass_rate_revision)
+         from subject where customer_id = $1 and project_id = $2
+         union all
+         select 'project', id, jsonb_build_array(overall_result, result_execution_id,
+                result_revision, overall_status, status_execution_id, status_finished_at,
+                status_report_id, status_revision)
+         from project where customer_id = $1 and id = $2",
+    );
+    collect(rows.bind(customer).bind(project).fetch_all(&mut **tx).await?)
+}
+
+fn collect(rows: Vec<(String, Uuid, serde_json::Value)>) -> Result<Shown, Fault> {
+    Ok(rows.into_iter().map(|(noun, id, shown)| ((noun, id), shown)).collect())
+}
+
+/// Lets a locked project, its test sets and its subjects show no execution. A status stays that is of
+/// one of these reports, which are pending again.
+pub(super) async fn show_nothing(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    pending: &[Uuid],
+) -> Result<(), Fault> {
+    const NEVER: &str = "'00000000-0000-0000-0000-000000000000'";
+    for statement in [
+        format!(
+            "update test_set
+             set last_executed = null, last_subject_id = null, last_sw_identifier = null,
+                 last_sw_name = null, last_execution_statistic = null,
+                 last_run_duration = '00:00:00', last_execution_id = {NEVER},
+                 last_execution_revision = 0
+             where customer_id = $1 and project_id = $2 and last_execution_id <> {NEVER}"
+        ),
+        format!(
+            "update subject
+             set pass_rate = 0, pass_rate_execution_id = {NEVER}, pass_rate_revision = 0
+             where customer_id = $1 and project_id = $2 and pass_rate_execution_id <> {NEVER}"
+        ),
+        format!(
+            "update project
+             set overall_result = null, result_execution_id = {NEVER}, result_revision = 0
+             where customer_id = $1 and id = $2"
+        ),
+    ] {
+        let update = sqlx::query(sqlx::AssertSqlSafe(statement));
+        update.bind(customer).bind(project).execute(&mut **tx).await?;
+    }
+    sqlx::query(sqlx::AssertSqlSafe(format!(
+        "update project
+         set overall_status = null, status_execution_id = {NEVER},
+             status_finished_at = '-infinity', status_report_id = {NEVER}, status_revision = 0
+         where customer_id = $1 and id = $2 and status_report_id <> all($3)"
+    )))
+    .bind(customer)
+    .bind(project)
+    .bind(pending)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
