@@ -17,6 +17,7 @@
 //!   responses arrive: those named Get, BatchGet, List, Find, Export, Download or Watch.
 //! * The table `WAITING` has the methods that wait: those with a stream of requests or the option
 //!   `assay.waits`.
+//! * The table `ISSUING` has the methods with the option `assay.issues`.
 
 #![expect(
     clippy::disallowed_methods,

@@ -84,6 +84,14 @@ pub fn waits(path: &str) -> bool {
     WAITING.contains(path)
 }
 
+/// Returns whether the method at a path creates a credential or a grant, so that it compares the
+/// caller's token with the latest revocations in its own transaction.
+pub fn issues(path: &str) -> bool {
+    static ISSUING: LazyLock<HashSet<&str>> =
+        LazyLock::new(|| crate::ISSUING.iter().copied().collect());
+    ISSUING.contains(path)
+}
+
 /// A set of permissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Permissions(u64);

@@ -3,7 +3,7 @@
 pub(crate) mod rules;
 pub(crate) mod store;
 
-use assay_auth::{API_TOKEN_PREFIX, Caller, new_secret};
+use assay_auth::{API_TOKEN_PREFIX, Caller, UnconfirmedCaller, new_secret};
 use assay_proto::{
     ApiTokenId, CustomerId, Fault, Page, Permissions, UserId,
     identity::{
@@ -59,7 +59,7 @@ impl api_token_service_server::ApiTokenService for ApiTokenService {
         &self,
         request: Request<CreateApiTokenRequest>,
     ) -> Result<Response<NewApiToken>, Status> {
-        let caller = Caller::of(&request)?;
+        let caller = UnconfirmedCaller::of(&request)?;
         rules::reject_api_tokens(&caller)?;
         let input = request.into_inner().api_token.unwrap_or_default();
         let input = rules::valid(&self.db, input).await?;
@@ -68,12 +68,13 @@ impl api_token_service_server::ApiTokenService for ApiTokenService {
         let (secret, hash) = new_secret(API_TOKEN_PREFIX)?;
         let id = ApiTokenId::new();
 
-        let mut tx = begin(&self.db).await?;
-        let token = store::insert(&mut tx, caller.customer, id, caller.user, &input, &hash).await?;
+        let mut issuance = self.revocations.begin(&caller).await?;
+        let tx = issuance.tx();
+        let token = store::insert(tx, caller.customer, id, caller.user, &input, &hash).await?;
         let entry = Entry::new("ApiTokenCreated").target("ApiToken", id);
         let details = format!("{}: {}", token.name, token.usage_permission);
-        audit::record(&mut tx, &caller, entry.details(Some(details))).await?;
-        tx.commit().await.map_err(Fault::from)?;
+        audit::record(tx, &*caller, entry.details(Some(details))).await?;
+        issuance.commit().await?;
         let secret = secret.expose_secret().to_owned();
         Ok(Response::new(NewApiToken { secret, ..token }))
     }
@@ -122,10 +123,10 @@ impl ApiTokenService {
     ) -> Result<Response<()>, Status> {
         let customer = caller.customer;
         let mut tx = begin(&self.db).await?;
-        store::delete(&mut tx, customer, id, user).await?;
         let entry = Entry::new("ApiTokenDeleted").target("ApiToken", id);
         audit::record(&mut tx, caller, entry).await?;
         revocation::record(&mut tx, Scope::of_api_token(customer, user, id)).await?;
+        store::delete(&mut tx, customer, id, user).await?;
         tx.commit().await.map_err(Fault::from)?;
         self.revocations.notify();
         Ok(Response::new(()))

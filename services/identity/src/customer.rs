@@ -6,7 +6,7 @@ pub(crate) mod store;
 
 use std::sync::Arc;
 
-use assay_auth::Caller;
+use assay_auth::{Caller, UnconfirmedCaller};
 use assay_proto::{
     CustomerId, Fault, UserGroupId,
     identity::{
@@ -75,15 +75,16 @@ impl customer_service_server::CustomerService for CustomerService {
         &self,
         request: Request<CreateCustomerRequest>,
     ) -> Result<Response<CustomerEntry>, Status> {
-        let caller = Caller::of(&request)?;
+        let caller = UnconfirmedCaller::of(&request)?;
         let input = rules::valid(request.into_inner().customer.unwrap_or_default())?;
         let id = CustomerId::new();
 
-        let mut tx = begin(&self.db).await?;
-        let customer = store::insert(&mut tx, id, &input).await?;
-        create_groups(&mut tx, id, false).await?;
-        Record::Customer(id).record_change(&mut tx, Action::Created, &caller, None).await?;
-        tx.commit().await.map_err(Fault::from)?;
+        let mut issuance = self.revocations.begin(&caller).await?;
+        let tx = issuance.tx();
+        let customer = store::insert(tx, id, &input).await?;
+        create_groups(tx, id, false).await?;
+        Record::Customer(id).record_change(tx, Action::Created, &caller, None).await?;
+        issuance.commit().await?;
         Ok(Response::new(customer))
     }
 
@@ -91,22 +92,24 @@ impl customer_service_server::CustomerService for CustomerService {
         &self,
         request: Request<UpdateCustomerRequest>,
     ) -> Result<Response<Customer>, Status> {
-        let caller = Caller::of(&request)?;
+        let caller = UnconfirmedCaller::of(&request)?;
         let UpdateCustomerRequest { id, data_version, changes, fields } = request.into_inner();
         let id = CustomerId::from_path(&id)?;
         let change = Change { data_version, changes, fields };
 
-        let mut tx = begin(&self.db).await?;
-        let current = store::lock(&mut tx, id).await?;
+        let mut issuance = self.revocations.begin(&caller).await?;
+        let tx = issuance.tx();
+        let current = store::lock(tx, id).await?;
         let input = change.apply("customer", &current, &current.data_version)?;
         let input = rules::valid_change(&current, input)?;
         let action = Action::of_change(current.archived, input.archived);
         if action == Action::Archived {
-            store::reject_operator(&mut *tx, id).await?;
+            store::reject_operator(&mut **tx, id).await?;
         }
-        let customer = store::update(&mut tx, id, &input).await?;
+        let customer = store::update(tx, id, &input).await?;
         let details = difference::<CustomerInput>(&current, &customer)?;
-        Record::Customer(id).record_change(&mut tx, action, &caller, Some(details)).await?;
+        Record::Customer(id).record_change(tx, action, &caller, Some(details)).await?;
+        let mut tx = issuance.lock_revocations().await?;
         if action == Action::Archived {
             revocation::record_of_customer(&mut tx, id).await?;
         }

@@ -133,7 +133,6 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started>
             config: config.login,
         },
         keys,
-        verifier: verifier.clone(),
         revocations,
     };
     let listener = TcpListener::bind(config.grpc_listen)

@@ -111,7 +111,8 @@ impl PasswordLinks {
         let invitation = invitation.ok_or_else(rules::invalid_token)?;
         let account = account::store::lock_shared(&mut tx, &invitation.email).await?;
         let account = account.ok_or_else(rules::password_needed)?;
-        invitation::accept(&mut tx, &invitation, account, address).await?;
+        let before = invitation::accept(&mut tx, &invitation, account, address).await?;
+        invitation::revoke_previous(&mut tx, &invitation, before).await?;
         tx.commit().await?;
         Ok(())
     }
@@ -161,9 +162,9 @@ async fn set_password(
     account::store::lock(tx, account).await?;
     account::store::set_password(tx, account, password_hash).await?;
     store::delete_of_account(tx, account).await?;
-    api_token::store::delete_of_account(tx, account).await?;
     audit::record_of_account(tx, account, address, "PasswordReset").await?;
-    revocation::record_of_account(tx, account).await
+    revocation::record_of_account(tx, account).await?;
+    api_token::store::delete_of_account(tx, account).await
 }
 
 /// Accepts an invitation with the account of its mailbox, which is created if necessary, and sets
@@ -175,10 +176,12 @@ async fn accept_with_password(
     address: Option<IpAddr>,
 ) -> Result<(), Fault> {
     if let Some(account) = account::store::lock_shared(tx, &invitation.email).await? {
-        invitation::accept(tx, invitation, account, address).await?;
-        return set_password(tx, account, password_hash, address).await;
+        let before = invitation::accept(tx, invitation, account, address).await?;
+        set_password(tx, account, password_hash, address).await?;
+        return invitation::revoke_previous(tx, invitation, before).await;
     }
     let account = AccountId::new();
     account::store::insert(tx, account, &invitation.email, password_hash).await?;
-    invitation::accept(tx, invitation, account, address).await
+    let before = invitation::accept(tx, invitation, account, address).await?;
+    invitation::revoke_previous(tx, invitation, before).await
 }

@@ -1,22 +1,32 @@
 //! Revocations of tokens, and hints about them to all programs that verify tokens.
 
+mod issuance;
 mod store;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use assay_auth::{REVOCATIONS, Verifier};
+use assay_auth::{REVOCATIONS, UnconfirmedCaller, Verifier};
 use assay_events::Nats;
-use assay_proto::{Fault, identity::Revocation};
-use assay_runtime::{Database, Runtime};
+use assay_proto::Fault;
+use assay_runtime::{Database, Runtime, begin};
 use sqlx::{PgConnection, PgPool};
 use tokio::{
     sync::{Mutex, Notify},
     time::{sleep, timeout},
 };
 
-pub(crate) use self::store::{
-    Scope, date_token, list, prune, record, record_name, record_of_account, record_of_customer,
-    record_of_group, record_of_session,
+pub(crate) use self::{
+    issuance::Issuance,
+    store::{
+        Scope, date_token, list, prune, record, record_name, record_of_account, record_of_customer,
+        record_of_group, record_of_session,
+    },
 };
 
 /// Interval of polls for revocations of other replicas.
@@ -36,6 +46,8 @@ struct Inner {
     verifier: Verifier,
     /// Sequence number of the last revocation that `verifier` has applied.
     applied: Mutex<i64>,
+    /// Whether revocations were applied since the last hint.
+    hint_is_due: AtomicBool,
     recorded: Notify,
 }
 
@@ -46,6 +58,7 @@ impl Revocations {
             nats: nats.clone(),
             verifier: verifier.clone(),
             applied: Mutex::default(),
+            hint_is_due: AtomicBool::default(),
             recorded: Notify::new(),
         }))
     }
@@ -56,18 +69,23 @@ impl Revocations {
         self.0.recorded.notify_one();
     }
 
-    /// Applies all committed revocations, and returns the new ones.
-    pub(crate) async fn catch_up(&self, db: &mut PgConnection) -> Result<Vec<Revocation>, Fault> {
+    /// Begins the transaction of a method that creates a credential or a grant.
+    pub(crate) async fn begin(&self, caller: &UnconfirmedCaller) -> Result<Issuance, Fault> {
+        Ok(Issuance::new(self.clone(), begin(&self.0.db).await?, caller.clone()))
+    }
+
+    /// Applies all committed revocations. The transaction must not have revocations of its own,
+    /// which may be rolled back.
+    async fn catch_up(&self, db: &mut PgConnection) -> Result<(), Fault> {
         let mut applied = self.0.applied.lock().await;
-        let mut new = Vec::new();
         loop {
             let batch = list(&mut *db, *applied).await?;
-            let Some(last) = batch.last() else { return Ok(new) };
+            let Some(last) = batch.last() else { return Ok(()) };
             for revocation in &batch {
                 self.0.verifier.revoke(revocation);
             }
             *applied = last.sequence;
-            new.extend(batch);
+            self.0.hint_is_due.store(true, Ordering::Release);
         }
     }
 
@@ -99,9 +117,9 @@ impl Revocations {
 
     async fn apply_and_publish(&self) -> Result<(), Fault> {
         let mut db = self.0.db.acquire().await?;
-        let new = self.catch_up(&mut db).await?;
+        self.catch_up(&mut db).await?;
         drop(db);
-        if !new.is_empty() && self.0.nats.is_connected() {
+        if self.0.hint_is_due.swap(false, Ordering::AcqRel) && self.0.nats.is_connected() {
             let published = self.0.nats.client().publish(REVOCATIONS, "".into());
             if !matches!(timeout(PUBLISH_TIMEOUT, published).await, Ok(Ok(()))) {
                 tracing::debug!("NATS has not accepted the hint about revocations");

@@ -5,7 +5,7 @@ pub(crate) mod rules;
 
 use std::time::Duration;
 
-use assay_auth::{Caller, Grant, Session, Verifier, client_address, hash_of_secret};
+use assay_auth::{Caller, Grant, Session, UnconfirmedCaller, client_address, hash_of_secret};
 use assay_proto::{
     CustomerId, Fault,
     identity::{
@@ -36,7 +36,6 @@ pub(crate) struct TokenService {
     pub(crate) db: PgPool,
     pub(crate) login: PasswordLogin,
     pub(crate) keys: Keys,
-    pub(crate) verifier: Verifier,
     pub(crate) revocations: Revocations,
 }
 
@@ -53,7 +52,7 @@ impl token_service_server::TokenService for TokenService {
     }
 
     async fn refine(&self, request: Request<RefineRequest>) -> Result<Response<Token>, Status> {
-        let caller = Caller::of(&request)?;
+        let caller = UnconfirmedCaller::of(&request)?;
         if caller.api_token.is_some() {
             return Err(Fault::Forbidden(
                 "API tokens are valid for one customer only; log in with a password".to_owned(),
@@ -62,15 +61,14 @@ impl token_service_server::TokenService for TokenService {
         }
         let customer = CustomerId::from_field("CustomerId", &request.get_ref().customer_id)?;
 
-        let mut tx = begin(&self.db).await?;
-        let issued_at = revocation::date_token(&mut tx).await?;
-        self.verify_latest(&mut tx, &request).await?;
+        let mut issuance = self.revocations.begin(&caller).await?;
+        let issued_at = issuance.date_token().await?;
         let session = caller.session.unwrap_or_else(Session::start);
         let remaining = session.remaining(self.login.config.session_lifetime);
         if remaining.is_zero() {
             return Err(Fault::Unauthenticated.into());
         }
-        let membership = membership_for(&mut tx, &caller, customer).await?;
+        let membership = membership_for(issuance.tx(), &caller, customer).await?;
         let permissions = membership.permissions()?;
         let grant = Grant::new(customer, membership.id, &membership.display_name, permissions);
         let token = self.keys.issue(Grant {
@@ -80,8 +78,8 @@ impl token_service_server::TokenService for TokenService {
             ..grant
         })?;
         let actor = Actor { customer, user: membership.id, address: caller.address };
-        audit::record(&mut tx, actor, Entry::new("TokenRefined")).await?;
-        tx.commit().await.map_err(Fault::from)?;
+        audit::record(issuance.tx(), actor, Entry::new("TokenRefined")).await?;
+        issuance.commit().await?;
         Ok(Response::new(Token { token }))
     }
 
@@ -144,21 +142,6 @@ impl token_service_server::TokenService for TokenService {
     ) -> Result<Response<RevocationList>, Status> {
         let items = revocation::list(&self.db, request.get_ref().after).await?;
         Ok(Response::new(RevocationList { items }))
-    }
-}
-
-impl TokenService {
-    /// Verifies the caller's token against all committed revocations, some of which the guard may
-    /// not know yet. Otherwise a revoked token could be exchanged for a new one.
-    async fn verify_latest<T>(
-        &self,
-        tx: &mut PgTransaction<'_>,
-        request: &Request<T>,
-    ) -> Result<(), Fault> {
-        self.revocations.catch_up(tx).await?;
-        let token = request.metadata().get("authorization").and_then(|value| value.to_str().ok());
-        let token = token.and_then(|value| value.strip_prefix("Bearer "));
-        self.verifier.verify(token.ok_or(Fault::Unauthenticated)?).await.map(drop)
     }
 }
 

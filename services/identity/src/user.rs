@@ -3,7 +3,7 @@
 mod rules;
 mod store;
 
-use assay_auth::{Caller, client_address};
+use assay_auth::{Caller, UnconfirmedCaller, client_address};
 use assay_proto::{
     Fault, Permissions, UserGroupId, UserId,
     identity::{
@@ -75,21 +75,22 @@ impl user_service_server::UserService for UserService {
         &self,
         request: Request<CreateUserRequest>,
     ) -> Result<Response<User>, Status> {
-        let caller = Caller::of(&request)?;
+        let caller = UnconfirmedCaller::of(&request)?;
         let (input, group) = rules::valid(request.into_inner().user.unwrap_or_default())?;
         let id = UserId::new();
 
-        let mut tx = begin(&self.db).await?;
-        customer::store::lock_shared(&mut tx, caller.customer).await?;
-        check_group(&mut tx, &caller, group).await?;
-        invitation::store::check_available(&mut *tx, caller.customer, &input.email).await?;
-        membership::store::insert(&mut tx, caller.customer, id, None, group, &input).await?;
-        invitation::store::replace(&mut tx, caller.customer, id, &input.email).await?;
-        let user = store::get(&mut *tx, caller.customer, id).await?;
+        let mut issuance = self.revocations.begin(&caller).await?;
+        let tx = issuance.tx();
+        customer::store::lock_shared(tx, caller.customer).await?;
+        check_group(tx, &caller, group).await?;
+        invitation::store::check_available(&mut **tx, caller.customer, &input.email).await?;
+        membership::store::insert(tx, caller.customer, id, None, group, &input).await?;
+        invitation::store::replace(tx, caller.customer, id, &input.email).await?;
+        let user = store::get(&mut **tx, caller.customer, id).await?;
         let record = Record::User(caller.customer, group, id);
-        record.record_change(&mut tx, Action::Created, &caller, None).await?;
-        Mail::invitation(caller.customer, id).enqueue(&mut tx).await?;
-        tx.commit().await.map_err(Fault::from)?;
+        record.record_change(tx, Action::Created, &caller, None).await?;
+        Mail::invitation(caller.customer, id).enqueue(tx).await?;
+        issuance.commit().await?;
         self.mails.notify();
         Ok(Response::new(user))
     }
@@ -98,21 +99,23 @@ impl user_service_server::UserService for UserService {
         &self,
         request: Request<UpdateUserRequest>,
     ) -> Result<Response<User>, Status> {
-        let caller = Caller::of(&request)?;
+        let caller = UnconfirmedCaller::of(&request)?;
         let UpdateUserRequest { id, data_version, changes, fields } = request.into_inner();
         let id = UserId::from_path(&id)?;
         let change = Change { data_version, changes, fields };
 
-        let mut tx = begin(&self.db).await?;
-        membership::store::lock_managers(&mut tx, caller.customer).await?;
-        store::lock(&mut tx, caller.customer, id).await?;
-        let current = store::get(&mut *tx, caller.customer, id).await?;
+        let mut issuance = self.revocations.begin(&caller).await?;
+        let tx = issuance.tx();
+        membership::store::lock_managers(tx, caller.customer).await?;
+        store::lock(tx, caller.customer, id).await?;
+        let current = store::get(&mut **tx, caller.customer, id).await?;
         let input = change.apply("user", &current, &current.data_version)?;
         let (input, group) = rules::valid(input)?;
-        let user = update(&mut tx, &caller, &current, id, group, &input).await?;
+        let user = update(tx, &caller, &current, id, group, &input).await?;
         let details = difference::<UserInput>(&current, &user)?;
         let record = Record::User(caller.customer, group, id);
-        record.record_change(&mut tx, Action::Changed, &caller, Some(details)).await?;
+        record.record_change(tx, Action::Changed, &caller, Some(details)).await?;
+        let mut tx = issuance.lock_revocations().await?;
         if rules::group(&current) != Some(group) {
             revocation::record(&mut tx, Scope::of_user(id)).await?;
         }
@@ -205,21 +208,24 @@ impl user_service_server::UserService for UserService {
         &self,
         request: Request<AcceptMembershipRequest>,
     ) -> Result<Response<()>, Status> {
-        let caller = Caller::of(&request)?;
+        let caller = UnconfirmedCaller::of(&request)?;
         rules::reject_api_tokens(&caller)?;
         let id = UserId::from_path(&request.get_ref().id)?;
         let unknown = || Fault::NotFound("invitation");
 
-        let mut tx = begin(&self.db).await?;
-        let (account, _) = account::store::of_user(&mut *tx, caller.user).await?;
-        let customer = invitation::store::of_account(&mut *tx, account, id).await?;
+        let mut issuance = self.revocations.begin(&caller).await?;
+        let tx = issuance.tx();
+        let (account, _) = account::store::of_user(&mut **tx, caller.user).await?;
+        let customer = invitation::store::of_account(&mut **tx, account, id).await?;
         let customer = customer.ok_or_else(unknown)?;
-        let invitation = invitation::store::consume(&mut tx, customer, id).await?;
+        let invitation = invitation::store::consume(tx, customer, id).await?;
         let invitation = invitation.ok_or_else(unknown)?;
         // The address may belong to another account by now.
-        let owner = account::store::lock_shared(&mut tx, &invitation.email).await?;
+        let owner = account::store::lock_shared(tx, &invitation.email).await?;
         let account = owner.filter(|owner| *owner == account).ok_or_else(unknown)?;
-        invitation::accept(&mut tx, &invitation, account, caller.address).await?;
+        let before = invitation::accept(tx, &invitation, account, caller.address).await?;
+        let mut tx = issuance.lock_revocations().await?;
+        invitation::revoke_previous(&mut tx, &invitation, before).await?;
         tx.commit().await.map_err(Fault::from)?;
         self.revocations.notify();
         Ok(Response::new(()))

@@ -3,7 +3,7 @@
 pub(crate) mod rules;
 pub(crate) mod store;
 
-use assay_auth::Caller;
+use assay_auth::{Caller, UnconfirmedCaller};
 use assay_proto::{
     Fault, Permissions, UserGroupId,
     identity::{
@@ -33,7 +33,7 @@ impl user_group_service_server::UserGroupService for UserGroupService {
         &self,
         request: Request<CreateUserGroupRequest>,
     ) -> Result<Response<UserGroup>, Status> {
-        let caller = Caller::of(&request)?;
+        let caller = UnconfirmedCaller::of(&request)?;
         let input = rules::valid(request.into_inner().user_group.unwrap_or_default())?;
         rules::check_may_grant(
             &caller,
@@ -42,11 +42,12 @@ impl user_group_service_server::UserGroupService for UserGroupService {
         )?;
         let id = UserGroupId::new();
 
-        let mut tx = begin(&self.db).await?;
-        let group = store::insert(&mut tx, caller.customer, id, &input).await?;
+        let mut issuance = self.revocations.begin(&caller).await?;
+        let tx = issuance.tx();
+        let group = store::insert(tx, caller.customer, id, &input).await?;
         let record = Record::UserGroup(caller.customer, id);
-        record.record_change(&mut tx, Action::Created, &caller, None).await?;
-        tx.commit().await.map_err(Fault::from)?;
+        record.record_change(tx, Action::Created, &caller, None).await?;
+        issuance.commit().await?;
         Ok(Response::new(group))
     }
 
@@ -54,26 +55,28 @@ impl user_group_service_server::UserGroupService for UserGroupService {
         &self,
         request: Request<UpdateUserGroupRequest>,
     ) -> Result<Response<UserGroup>, Status> {
-        let caller = Caller::of(&request)?;
+        let caller = UnconfirmedCaller::of(&request)?;
         let UpdateUserGroupRequest { id, data_version, changes, fields } = request.into_inner();
         let id = UserGroupId::from_path(&id)?;
         let change = Change { data_version, changes, fields };
 
-        let mut tx = begin(&self.db).await?;
-        membership::store::lock_managers(&mut tx, caller.customer).await?;
-        let current = store::lock(&mut tx, caller.customer, id).await?;
+        let mut issuance = self.revocations.begin(&caller).await?;
+        let tx = issuance.tx();
+        membership::store::lock_managers(tx, caller.customer).await?;
+        let current = store::lock(tx, caller.customer, id).await?;
         let version = current.data_version.clone().unwrap_or_default();
         let input = rules::valid(change.apply("user group", &current, &version)?)?;
         let before = permissions(&current.usage_permission)?;
         let after = permissions(&input.usage_permission)?;
         rules::check_may_grant(&caller, after, before)?;
 
-        let managed = membership::store::has_manager(&mut *tx, caller.customer).await?;
-        let group = store::update(&mut tx, caller.customer, id, &input).await?;
-        membership::store::require_manager(&mut tx, caller.customer, managed).await?;
+        let managed = membership::store::has_manager(&mut **tx, caller.customer).await?;
+        let group = store::update(tx, caller.customer, id, &input).await?;
+        membership::store::require_manager(tx, caller.customer, managed).await?;
         let details = difference::<UserGroupInput>(&current, &group)?;
         let record = Record::UserGroup(caller.customer, id);
-        record.record_change(&mut tx, Action::Changed, &caller, Some(details)).await?;
+        record.record_change(tx, Action::Changed, &caller, Some(details)).await?;
+        let mut tx = issuance.lock_revocations().await?;
         if before != after {
             revocation::record_of_group(&mut tx, caller.customer, id).await?;
         }

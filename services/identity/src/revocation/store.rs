@@ -39,14 +39,21 @@ impl Scope {
 /// Then every revocation either was committed before, and the token reflects the change that caused
 /// it; or it has a later time, and revokes the token.
 pub(crate) async fn date_token(tx: &mut PgTransaction<'_>) -> Result<Timestamp, Fault> {
-    sqlx::query("select pg_advisory_xact_lock_shared(hashtextextended('assay revocation', 0))")
-        .execute(&mut **tx)
-        .await?;
+    block_revocations(tx).await?;
     Ok(sqlx::query_scalar("select clock_timestamp()").fetch_one(&mut **tx).await?)
 }
 
+/// Waits for revocations, and blocks further ones until the transaction ends.
+pub(super) async fn block_revocations(tx: &mut PgTransaction<'_>) -> Result<(), Fault> {
+    sqlx::query("select pg_advisory_xact_lock_shared(hashtextextended('assay revocation', 0))")
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
 /// Revokes all tokens of a scope that were issued until now. It must come last in a transaction,
-/// because it blocks the issue of tokens until the end.
+/// because it blocks the issue of tokens until the end. Only the deletion of API tokens follows, so
+/// that it includes those of transactions that this one has waited for.
 pub(crate) async fn record(tx: &mut PgTransaction<'_>, scope: Scope) -> Result<(), Fault> {
     lock_revocations(tx).await?;
     sqlx::query(
@@ -159,7 +166,7 @@ pub(crate) async fn record_name(
 
 /// Waits for transactions that issue tokens, and for other revocations, so that sequence numbers
 /// become visible in order and readers miss none.
-async fn lock_revocations(tx: &mut PgTransaction<'_>) -> Result<(), Fault> {
+pub(super) async fn lock_revocations(tx: &mut PgTransaction<'_>) -> Result<(), Fault> {
     sqlx::query("select pg_advisory_xact_lock(hashtextextended('assay revocation', 0))")
         .execute(&mut **tx)
         .await?;

@@ -7,6 +7,7 @@ mod customer;
 mod execution_ended;
 mod first_start;
 mod invitation;
+mod issuing;
 mod key_rotation;
 mod login;
 mod mail;

@@ -154,12 +154,7 @@ impl Identity {
     /// Adds a user with the password [`PASSWORD`]; returns the caller after a login.
     pub(crate) async fn member(&self, caller: &Caller, email: &str, group: &str) -> Result<Caller> {
         let user = self.user(caller, email, group).await?;
-        eventually("the invitation to be sent", async || {
-            let queued = "select count(*) from mail where user_id = $1::uuid";
-            let queued = sqlx::query_scalar(queued).bind(&user.id).fetch_one(&self.db).await;
-            (queued.ok() == Some(0_i64)).then_some(())
-        })
-        .await;
+        self.no_mail_is_queued().await;
         sqlx::query(
             "insert into account (id, email, password_hash)
              select $1, $2, password_hash from account where email = $3
@@ -185,6 +180,15 @@ impl Identity {
             return Ok(member);
         }
         self.caller(&self.refine(&member, &caller.customer.to_string()).await?).await
+    }
+
+    /// Waits until all mails are sent.
+    pub(crate) async fn no_mail_is_queued(&self) {
+        eventually("the mails to be sent", async || {
+            let queued = sqlx::query_scalar("select count(*) from mail").fetch_one(&self.db).await;
+            (queued.ok() == Some(0_i64)).then_some(())
+        })
+        .await;
     }
 
     /// The operator's administrator as a visitor of a new customer.

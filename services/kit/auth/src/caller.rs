@@ -3,6 +3,7 @@
 use std::{
     hash::{Hash, Hasher},
     net::IpAddr,
+    ops::Deref,
     sync::Arc,
     time::Duration,
 };
@@ -15,7 +16,7 @@ use tonic::{
     metadata::{Ascii, MetadataValue},
 };
 
-use crate::token::Session;
+use crate::{Verifier, token::Session};
 
 /// Default timeout of a call, until its response begins.
 const CALL_DEADLINE: Duration = Duration::from_secs(15);
@@ -60,8 +61,12 @@ impl OfCustomer for Caller {
 }
 
 impl Caller {
-    /// Returns the caller of a gRPC method behind [`crate::guard`].
+    /// Returns the caller of a gRPC method behind [`crate::guard`]. Fails for a method that creates
+    /// credentials or grants, which needs [`UnconfirmedCaller::of`].
     pub fn of<T>(request: &Request<T>) -> Result<Self, Fault> {
+        if request.extensions().get::<UnconfirmedCaller>().is_some() {
+            return Err(Fault::internal("the method has assay.issues: confirm its caller"));
+        }
         request.extensions().get().cloned().ok_or(Fault::Unauthenticated)
     }
 
@@ -88,6 +93,41 @@ impl Caller {
         request.metadata_mut().insert("authorization", self.authorization.clone());
         request.extensions_mut().insert(self.customer);
         request
+    }
+}
+
+/// The caller of a method that creates credentials or grants. The token is valid as far as the guard
+/// knows, and may have been revoked a moment ago.
+#[derive(Clone, Debug)]
+pub struct UnconfirmedCaller(Caller);
+
+impl Deref for UnconfirmedCaller {
+    type Target = Caller;
+
+    fn deref(&self) -> &Caller {
+        &self.0
+    }
+}
+
+impl UnconfirmedCaller {
+    pub(crate) fn new(caller: Caller) -> Self {
+        Self(caller)
+    }
+
+    /// Returns the caller of a gRPC method behind [`crate::guard`] that has the option
+    /// `assay.issues`.
+    pub fn of<T>(request: &Request<T>) -> Result<Self, Fault> {
+        if request.extensions().get::<Caller>().is_some() {
+            return Err(Fault::internal("the method lacks assay.issues in its contract"));
+        }
+        request.extensions().get().cloned().ok_or(Fault::Unauthenticated)
+    }
+
+    /// Verifies the token again, after the verifier has received the latest revocations.
+    pub async fn confirm(&self, verifier: &Verifier) -> Result<(), Fault> {
+        let token = self.0.authorization.to_str().ok();
+        let token = token.and_then(|value| value.strip_prefix("Bearer "));
+        verifier.verify(token.ok_or(Fault::Unauthenticated)?).await.map(drop)
     }
 }
 

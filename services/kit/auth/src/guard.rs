@@ -3,7 +3,7 @@
 
 mod response;
 
-use assay_proto::{Fault, Needs, waits};
+use assay_proto::{Fault, Needs, issues, waits};
 use assay_runtime::Shares;
 use axum::{
     Router,
@@ -16,7 +16,7 @@ use axum::{
 use tonic::{Status, service::Routes};
 
 use self::response::ResponseBody;
-use crate::{Caller, Verifier, caller::address_in};
+use crate::{Caller, UnconfirmedCaller, Verifier, caller::address_in};
 
 #[derive(Clone)]
 struct Guard {
@@ -24,7 +24,8 @@ struct Guard {
     shares: Shares,
 }
 
-/// Wraps gRPC services in the guard. Methods get their caller from [`Caller::of`].
+/// Wraps gRPC services in the guard. Methods get their caller from [`Caller::of`], and those that
+/// create credentials or grants ([`assay_proto::issues`]) from [`UnconfirmedCaller::of`] only.
 ///
 /// A call holds one of `shares` until its response begins, and then while a message of the response
 /// is produced, but not while a slow client reads. Methods that wait ([`assay_proto::waits`]) hold
@@ -39,14 +40,18 @@ async fn admit(State(guard): State<Guard>, mut request: Request, next: Next) -> 
     let Some(needs) = Needs::of(path) else {
         return reject(Status::unimplemented("no such method"));
     };
-    let waits = waits(path);
+    let (waits, issues) = (waits(path), issues(path));
     let caller = match caller(&guard.verifier, request.headers(), needs).await {
         Ok(Some(caller)) => caller,
         Ok(None) => return next.run(request).await,
         Err(fault) => return reject(fault.into()),
     };
     let customer = caller.customer;
-    request.extensions_mut().insert(caller);
+    if issues {
+        request.extensions_mut().insert(UnconfirmedCaller::new(caller));
+    } else {
+        request.extensions_mut().insert(caller);
+    }
     if waits {
         return next.run(request).await;
     }

@@ -15,7 +15,7 @@ mod watch;
 
 pub use self::{
     api_token::API_TOKEN_PREFIX,
-    caller::{Caller, anonymous, anonymous_from, client_address, customer_of},
+    caller::{Caller, UnconfirmedCaller, anonymous, anonymous_from, client_address, customer_of},
     guard::guard,
     seal::{Seal, SealConfig, new_seal_key},
     secret::{hash_of_secret, new_secret},

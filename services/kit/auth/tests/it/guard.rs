@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use anyhow::Result;
-use assay_auth::{Caller, Verifier, guard};
+use assay_auth::{Caller, UnconfirmedCaller, Verifier, guard};
 use assay_proto::{
     Batch as _, DESCRIPTORS, Page,
     identity::{
@@ -89,8 +89,11 @@ impl ApiTokenService for Work {
 
     async fn create_api_token(
         &self,
-        _: Request<CreateApiTokenRequest>,
+        request: Request<CreateApiTokenRequest>,
     ) -> Result<Response<NewApiToken>, Status> {
+        let is_confirmed = Caller::of(&request).is_ok();
+        UnconfirmedCaller::of(&request)?;
+        assert!(!is_confirmed, "a method with assay.issues confirms its caller");
         self.block().await;
         Ok(Response::new(NewApiToken::default()))
     }
@@ -98,8 +101,10 @@ impl ApiTokenService for Work {
     /// Returns immediately.
     async fn delete_api_token(
         &self,
-        _: Request<DeleteApiTokenRequest>,
+        request: Request<DeleteApiTokenRequest>,
     ) -> Result<Response<()>, Status> {
+        Caller::of(&request)?;
+        assert!(UnconfirmedCaller::of(&request).is_err(), "only methods with assay.issues do");
         Ok(Response::new(()))
     }
 }
