@@ -9,6 +9,10 @@ use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 /// Number of revocations in a batch.
 const BATCH: i64 = 1000;
 
+/// Number of slots for times of issue. Connections rarely share one, so that logins do not wait for
+/// each other.
+const SLOTS: i32 = 256;
+
 /// The tokens that a revocation affects: those that match all given ids.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Scope {
@@ -38,9 +42,34 @@ impl Scope {
 /// A token must contain data that is read after this call, and have the returned time of issue.
 /// Then every revocation either was committed before, and the token reflects the change that caused
 /// it; or it has a later time, and revokes the token.
+///
+/// The clock of the database may step back, for instance after a failover. So the time is later than
+/// all revocations, and is kept for those that follow.
 pub(crate) async fn date_token(tx: &mut PgTransaction<'_>) -> Result<Timestamp, Fault> {
     block_revocations(tx).await?;
-    Ok(sqlx::query_scalar("select clock_timestamp()").fetch_one(&mut **tx).await?)
+    let date = sqlx::query_scalar(
+        "insert into revocation_clock as clock (slot, latest)
+         select 1 + pg_backend_pid() % $1, greatest(clock_timestamp(),
+             (select latest + interval '1 microsecond' from revocation_clock where slot = 0))
+         on conflict on constraint revocation_clock_pkey do update
+         set latest = greatest(clock.latest, excluded.latest)
+         returning latest",
+    );
+    Ok(date.bind(SLOTS).fetch_one(&mut **tx).await?)
+}
+
+/// Waits for transactions that issue tokens, blocks them until the transaction ends, and returns the
+/// current time by the clock of revocations, in microseconds since 1970. It is not earlier than the
+/// time of issue of any token.
+async fn date_revocation(tx: &mut PgTransaction<'_>) -> Result<i64, Fault> {
+    lock_revocations(tx).await?;
+    let date = sqlx::query_scalar(
+        "insert into revocation_clock (slot, latest)
+         select 0, greatest(clock_timestamp(), max(latest)) from revocation_clock
+         on conflict on constraint revocation_clock_pkey do update set latest = excluded.latest
+         returning (extract(epoch from latest) * 1000000)::bigint",
+    );
+    Ok(date.fetch_one(&mut **tx).await?)
 }
 
 /// Waits for revocations, and blocks further ones until the transaction ends.
@@ -55,14 +84,15 @@ pub(super) async fn block_revocations(tx: &mut PgTransaction<'_>) -> Result<(), 
 /// because it blocks the issue of tokens until the end. Only the deletion of API tokens follows, so
 /// that it includes those of transactions that this one has waited for.
 pub(crate) async fn record(tx: &mut PgTransaction<'_>, scope: Scope) -> Result<(), Fault> {
-    lock_revocations(tx).await?;
+    let issued_until = date_revocation(tx).await?;
     sqlx::query(
         "insert into revocation (customer_id, user_id, api_token_id, issued_until)
-         values ($1, $2, $3, extract(epoch from clock_timestamp()) * 1000000)",
+         values ($1, $2, $3, $4)",
     )
     .bind(scope.customer)
     .bind(scope.user)
     .bind(scope.api_token)
+    .bind(issued_until)
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -74,14 +104,14 @@ pub(crate) async fn record_of_group(
     customer: CustomerId,
     group: UserGroupId,
 ) -> Result<(), Fault> {
-    lock_revocations(tx).await?;
+    let issued_until = date_revocation(tx).await?;
     sqlx::query(
         "insert into revocation (user_id, issued_until)
-         select id, extract(epoch from clock_timestamp()) * 1000000
-         from membership where customer_id = $1 and user_group_id = $2",
+         select id, $3 from membership where customer_id = $1 and user_group_id = $2",
     )
     .bind(customer)
     .bind(group)
+    .bind(issued_until)
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -93,9 +123,10 @@ pub(crate) async fn record_of_customer(
     customer: CustomerId,
 ) -> Result<(), Fault> {
     record(tx, Scope::of_customer(customer)).await?;
+    let issued_until = date_revocation(tx).await?;
     sqlx::query(
         "insert into revocation (user_id, issued_until)
-         select membership.id, extract(epoch from clock_timestamp()) * 1000000
+         select membership.id, $2
          from membership
          join user_group on user_group.customer_id = membership.customer_id
                         and user_group.id = membership.user_group_id
@@ -103,6 +134,7 @@ pub(crate) async fn record_of_customer(
            and string_to_array(user_group.usage_permission, ', ') @> array['CustomerManagement']",
     )
     .bind(customer)
+    .bind(issued_until)
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -113,13 +145,13 @@ pub(crate) async fn record_of_account(
     tx: &mut PgTransaction<'_>,
     account: AccountId,
 ) -> Result<(), Fault> {
-    lock_revocations(tx).await?;
+    let issued_until = date_revocation(tx).await?;
     sqlx::query(
         "insert into revocation (user_id, issued_until)
-         select id, extract(epoch from clock_timestamp()) * 1000000
-         from membership where account_id = $1",
+         select id, $2 from membership where account_id = $1",
     )
     .bind(account)
+    .bind(issued_until)
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -131,15 +163,16 @@ pub(crate) async fn record_of_session(
     user: UserId,
     session: SessionId,
 ) -> Result<(), Fault> {
-    lock_revocations(tx).await?;
+    let issued_until = date_revocation(tx).await?;
     sqlx::query(
         "insert into revocation (user_id, session_id, issued_until)
-         select id, $2, extract(epoch from clock_timestamp()) * 1000000
+         select id, $2, $3
          from membership
          where account_id = (select account_id from membership where id = $1)",
     )
     .bind(user)
     .bind(session)
+    .bind(issued_until)
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -152,15 +185,13 @@ pub(crate) async fn record_name(
     user: UserId,
     name: &str,
 ) -> Result<(), Fault> {
-    lock_revocations(tx).await?;
-    sqlx::query(
-        "insert into revocation (user_id, display_name, issued_until)
-         values ($1, $2, extract(epoch from clock_timestamp()) * 1000000)",
-    )
-    .bind(user)
-    .bind(name)
-    .execute(&mut **tx)
-    .await?;
+    let issued_until = date_revocation(tx).await?;
+    sqlx::query("insert into revocation (user_id, display_name, issued_until) values ($1, $2, $3)")
+        .bind(user)
+        .bind(name)
+        .bind(issued_until)
+        .execute(&mut **tx)
+        .await?;
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 mod api_token;
 mod audit;
+mod clock;
 mod current_customer;
 mod customer;
 mod execution_ended;
