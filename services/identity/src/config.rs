@@ -112,6 +112,24 @@ pub struct MailConfig {
     /// Folder to write mails to, as .eml files, if no SMTP server is configured
     #[arg(long, env = "ASSAY_MAIL_DIR")]
     pub mail_dir: Option<PathBuf>,
+    /// Maximum time until the SMTP server has accepted a mail, in seconds, 1 to 3600. Afterwards, the
+    /// mail is sent again
+    #[arg(
+        long,
+        env = "ASSAY_MAIL_TIMEOUT_SECONDS",
+        default_value_t = 300,
+        value_parser = clap::value_parser!(u16).range(1..=3600)
+    )]
+    pub mail_timeout_seconds: u16,
+    /// Maximum number of mails that a replica sends at once, each with a connection of its own, 1 to
+    /// 100. A customer has at most a quarter of them, and a quarter is reserved for password resets
+    #[arg(
+        long,
+        env = "ASSAY_MAIL_CONNECTIONS",
+        default_value_t = 8,
+        value_parser = clap::value_parser!(u16).range(1..=100)
+    )]
+    pub mail_connections: u16,
 }
 
 /// Parses a number of hours.

@@ -119,6 +119,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started>
     let revocations = Revocations::new(db, &nats, &verifier);
     revocations.spawn(runtime, &database);
     Sender { db: db.clone(), transport, links: links.clone() }.spawn(runtime, &database);
+    mail::age::spawn(runtime, &database);
     watch(runtime, &database, WORK);
     upkeep::spawn(runtime, &database, DAY * config.audit.audit_retention_days);
     let deletions = Arc::new(Notify::new());

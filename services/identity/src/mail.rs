@@ -1,8 +1,11 @@
 //! Mails. A mail is queued in the transaction of the change that it reports, so that no mail is
 //! lost or sent for a change that was rolled back. The sender then retries it until it is sent.
 
+pub(crate) mod age;
+mod claim;
 mod message;
 pub(crate) mod sender;
+mod smtp;
 mod store;
 pub(crate) mod transport;
 

@@ -1,17 +1,21 @@
 //! The sender: writes and sends queued mails.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use assay_proto::{AccountId, Fault};
 use assay_runtime::{Database, Runtime, begin};
 use assay_work::causes;
 use sqlx::PgPool;
-use tokio::time::sleep;
+use tokio::{
+    task::JoinSet,
+    time::{sleep, timeout},
+};
 
 use super::{
     INVITATION_VALIDITY, RESET_VALIDITY,
+    claim::{EndedExecution, Queued, Running, claim},
     message::{self, Letter},
-    store::{self, EndedExecution, Kind, MAIL, Queued},
+    store::{self, Kind, MAIL},
     transport::{SendError, Transport},
 };
 use crate::{
@@ -28,6 +32,14 @@ const POLL: Duration = Duration::from_secs(2);
 /// Time after the first attempt after which a mail that cannot be sent is given up.
 const MAX_AGE: Duration = Duration::from_hours(24);
 
+/// Time of a claim beyond the deadline of sending: for writing the mail and recording the attempt.
+const MARGIN: Duration = Duration::from_mins(2);
+
+/// Maximum time for the mails that are being sent when the program stops.
+const STOP_GRACE: Duration = Duration::from_secs(5);
+
+const ATTEMPTS: &str = "assay_mail_attempts_total";
+
 /// Sends queued mails.
 pub(crate) struct Sender {
     pub(crate) db: PgPool,
@@ -38,37 +50,71 @@ pub(crate) struct Sender {
 impl Sender {
     /// Starts sending when the database is ready, until the program stops.
     pub(crate) fn spawn(self, runtime: &Runtime, database: &Database) {
-        let (database, stopping) = (database.clone(), runtime.stopping());
+        metrics::describe_counter!(
+            ATTEMPTS,
+            metrics::Unit::Count,
+            "Attempts to send a mail, by their result."
+        );
+        for result in ["sent", "failed"] {
+            metrics::counter!(ATTEMPTS, "result" => result).increment(0);
+        }
+        let (this, database, stopping) = (Arc::new(self), database.clone(), runtime.stopping());
         runtime.spawn("mails", async move {
-            let work = async {
-                database.ready().await;
-                loop {
-                    match self.send_next().await {
-                        Ok(true) => continue,
-                        Ok(false) => {}
-                        Err(Fault::Unavailable(_)) => {
-                            tracing::debug!("cannot read queued mails: database is unavailable");
-                        }
-                        Err(fault) => tracing::error!(%fault, "failed to write a mail"),
-                    }
-                    tokio::select! {
-                        () = sleep(POLL) => {}
-                        () = self.links.mails.notified() => {}
-                    }
+            if stopping.run_until_cancelled(database.ready()).await.is_none() {
+                return Ok(());
+            }
+            let (mut sends, mut running) = (JoinSet::new(), Running::new(this.transport.most));
+            while !stopping.is_cancelled() {
+                for mail in this.claim(&running).await {
+                    running.begin(&mail);
+                    sends.spawn(this.clone().send(mail));
                 }
-            };
-            stopping.run_until_cancelled(work).await;
+                tokio::select! {
+                    Some(ended) = sends.join_next() => running.end(&ended?),
+                    () = this.links.mails.notified() => {}
+                    () = sleep(POLL) => {}
+                    () = stopping.cancelled() => {}
+                }
+                // Mails that end together are followed by one claim.
+                while let Some(ended) = sends.try_join_next() {
+                    running.end(&ended?);
+                }
+            }
+            // Mails that take longer are sent again after their claim has expired.
+            let _ = timeout(STOP_GRACE, async { while sends.join_next().await.is_some() {} }).await;
             Ok(())
         });
     }
 
-    /// Sends the next due mail; returns false if none is due.
-    async fn send_next(&self) -> Result<bool, Fault> {
-        let Some(mut mail) = store::claim(&self.db).await? else { return Ok(false) };
+    /// Claims due mails, for longer than sending one takes.
+    async fn claim(&self, running: &Running) -> Vec<Queued> {
+        let validity = self.transport.deadline + MARGIN;
+        match claim(&self.db, running, validity).await {
+            Ok(mails) => mails,
+            Err(fault) => {
+                report(&fault, "cannot read queued mails");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Sends a claimed mail and records the attempt. If that fails, the mail is sent again after the
+    /// claim has expired. Returns whose turn it was.
+    async fn send(self: Arc<Self>, mut mail: Queued) -> (Kind, String) {
+        if let Err(fault) = self.try_send(&mut mail).await {
+            report(&fault, "failed to send a mail");
+        }
+        (mail.kind, mail.turn_of)
+    }
+
+    async fn try_send(&self, mail: &mut Queued) -> Result<(), Fault> {
         let Some(attempt) = MAIL.begin(&self.db, mail.owner, mail.id).await? else {
-            return Ok(true);
+            return store::release(&self.db, mail.id).await;
         };
-        match self.write_and_send(&mut mail).await {
+        let sent = self.write_and_send(mail).await;
+        let result = if sent.is_ok() { "sent" } else { "failed" };
+        metrics::counter!(ATTEMPTS, "result" => result).increment(1);
+        match sent {
             Ok(()) => {
                 let mut tx = begin(&self.db).await?;
                 store::delete(&mut *tx, mail.id).await?;
@@ -84,7 +130,7 @@ impl Sender {
                 store::release(&self.db, mail.id).await?;
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Writes a mail and sends it, unless it has no recipient any more.
@@ -179,5 +225,14 @@ impl Sender {
         }
         tx.commit().await?;
         Ok(message::password_reset(&url))
+    }
+}
+
+/// Logs why a mail was not sent.
+fn report(fault: &Fault, what: &str) {
+    if matches!(fault, Fault::Unavailable(_)) {
+        tracing::debug!(%fault, "{what}");
+    } else {
+        tracing::error!(%fault, "{what}");
     }
 }

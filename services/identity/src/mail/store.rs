@@ -4,7 +4,7 @@ use std::{net::IpAddr, time::Duration};
 
 use assay_proto::{CustomerId, Fault, Timestamp, UserId, events::ExecutionChanged};
 use assay_work::{Patience, Queue, Work};
-use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
+use sqlx::{PgExecutor, PgTransaction, types::Json};
 use uuid::Uuid;
 
 /// Sending mails. A mail is also given up when it is a day old, or if it is refused for good.
@@ -22,7 +22,11 @@ pub(crate) const MAIL: Work = Work {
 };
 
 /// The customer of a mail that belongs to none.
-const NO_CUSTOMER: CustomerId = CustomerId(Uuid::nil());
+pub(super) const NO_CUSTOMER: CustomerId = CustomerId(Uuid::nil());
+
+/// The customer of a mail, or [`NO_CUSTOMER`]. As in the index `mail_turn_idx`.
+pub(super) const OWNER: &str =
+    "coalesce(mail.customer_id, '00000000-0000-0000-0000-000000000000'::uuid)";
 
 /// The kind of a mail.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,31 +57,6 @@ pub(crate) struct Mail {
     pub(super) created_at: Option<Timestamp>,
 }
 
-/// A due mail.
-pub(super) struct Queued {
-    pub(super) id: Uuid,
-    pub(super) kind: Kind,
-    /// Empty if the mail is for a user whose address is looked up when it is written.
-    pub(super) recipient: String,
-    pub(super) host: String,
-    /// The name of the customer.
-    pub(super) customer: Option<String>,
-    pub(super) user: Option<(CustomerId, UserId)>,
-    /// The customer whose mail it is, for its attempts.
-    pub(super) owner: CustomerId,
-    /// Number of attempts, including this one.
-    pub(super) attempts: i32,
-    pub(super) execution: Option<EndedExecution>,
-    address: Option<String>,
-}
-
-/// An execution that has ended, and its requester.
-pub(super) struct EndedExecution {
-    pub(super) customer: CustomerId,
-    pub(super) requester: UserId,
-    pub(super) execution: ExecutionChanged,
-}
-
 impl Mail {
     /// Returns a mail without a recipient.
     pub(super) fn new(kind: Kind) -> Self {
@@ -95,13 +74,6 @@ impl Mail {
     }
 }
 
-impl Queued {
-    /// Returns the address that has requested it.
-    pub(super) fn address(&self) -> Option<IpAddr> {
-        self.address.as_ref()?.parse().ok()
-    }
-}
-
 impl Kind {
     const ALL: [Self; 4] =
         [Self::Invitation, Self::EmailChange, Self::PasswordReset, Self::ExecutionEnded];
@@ -115,7 +87,7 @@ impl Kind {
         }
     }
 
-    fn parse(name: &str) -> Result<Self, Fault> {
+    pub(super) fn parse(name: &str) -> Result<Self, Fault> {
         let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
         found.ok_or_else(|| Fault::internal(format!("unknown kind of mail: {name}")))
     }
@@ -143,58 +115,6 @@ pub(super) async fn insert(tx: &mut PgTransaction<'_>, mail: &Mail) -> Result<()
     .execute(&mut **tx)
     .await?;
     Ok(())
-}
-
-#[derive(sqlx::FromRow)]
-struct Row {
-    id: Uuid,
-    kind: String,
-    recipient: Option<String>,
-    user_id: Option<UserId>,
-    host: Option<String>,
-    customer_id: Option<CustomerId>,
-    customer: Option<String>,
-    address: Option<String>,
-    execution: Option<Json<ExecutionChanged>>,
-    attempts: i32,
-}
-
-impl Row {
-    fn ended_execution(&mut self) -> Option<EndedExecution> {
-        let (customer, requester) = self.customer_id.zip(self.user_id)?;
-        let Json(execution) = self.execution.take()?;
-        Some(EndedExecution { customer, requester, execution })
-    }
-}
-
-/// Claims the next due mail for five minutes, which is longer than sending it takes. Links take precedence over reports of executions.
-pub(super) async fn claim(db: impl PgExecutor<'_>) -> Result<Option<Queued>, Fault> {
-    let is_due = MAIL.is_due("coalesce(mail.customer_id, $1)", "mail.id");
-    let row: Option<Row> = sqlx::query_as(AssertSqlSafe(format!(
-        "update mail
-         set attempts = attempts + 1, next_attempt_at = now() + interval '5 minutes'
-         where id = (select id from mail where next_attempt_at <= now() and {is_due}
-                     order by kind = 'ExecutionEnded', next_attempt_at limit 1
-                     for update skip locked)
-         returning id, kind, recipient, user_id, host, customer_id, attempts, address, execution,
-                   (select name from customer where customer.id = mail.customer_id) as customer"
-    )))
-    .bind(NO_CUSTOMER)
-    .fetch_optional(db)
-    .await?;
-    let Some(mut row) = row else { return Ok(None) };
-    Ok(Some(Queued {
-        id: row.id,
-        kind: Kind::parse(&row.kind)?,
-        execution: row.ended_execution(),
-        recipient: row.recipient.unwrap_or_default(),
-        host: row.host.unwrap_or_default(),
-        user: row.customer_id.zip(row.user_id),
-        owner: row.customer_id.unwrap_or(NO_CUSTOMER),
-        customer: row.customer,
-        attempts: row.attempts,
-        address: row.address,
-    }))
 }
 
 /// Ends the claim of a mail that was not sent. Claims do not read it until its next attempt.

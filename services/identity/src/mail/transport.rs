@@ -8,32 +8,31 @@ use std::{
 use anyhow::{Context, bail};
 use assay_proto::Fault;
 use lettre::{
-    Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor,
+    Address, Message,
     message::{Mailbox, MultiPart},
-    transport::smtp::{self, response::Category},
+    transport::smtp::{Error, response::Category},
 };
-use secrecy::{ExposeSecret, SecretString};
+use tokio::time::timeout;
 
-use super::{
-    message::Letter,
-    store::{Kind, Queued},
-};
+use super::{claim::Queued, message::Letter, smtp::Server, store::Kind};
 use crate::config::MailConfig;
-
-/// Timeout of responses of the SMTP server.
-const SMTP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Default sender of mails in a folder.
 const DEFAULT_FROM: &str = "Assay <assay@localhost>";
 
 /// Delivers mails.
 pub(crate) struct Transport {
+    /// Maximum duration of a delivery. A server may hang at any point of the conversation, or answer
+    /// byte by byte.
+    pub(super) deadline: Duration,
+    /// Maximum number of concurrent deliveries.
+    pub(super) most: usize,
     from: Mailbox,
     destination: Destination,
 }
 
 enum Destination {
-    Smtp(AsyncSmtpTransport<Tokio1Executor>),
+    Smtp(Server),
     Folder(PathBuf),
 }
 
@@ -49,7 +48,12 @@ impl Transport {
     /// Delivers by SMTP if a URL is configured, otherwise into the folder.
     pub(crate) fn new(config: &MailConfig) -> anyhow::Result<Self> {
         let destination = match (&config.smtp_url, &config.mail_dir) {
-            (Some(url), _) => Destination::Smtp(smtp(url)?),
+            (Some(url), _) => {
+                // The cause may quote the URL and its password.
+                let server = Server::parse(url);
+                let invalid = "ASSAY_SMTP_URL is not a valid URL of an SMTP server";
+                Destination::Smtp(server.context(invalid)?)
+            }
             (None, Some(folder)) => Destination::Folder(folder.clone()),
             (None, None) => bail!("set ASSAY_SMTP_URL or ASSAY_MAIL_DIR for sending mails"),
         };
@@ -58,15 +62,27 @@ impl Transport {
             (None, Destination::Folder(_)) => DEFAULT_FROM,
             (None, Destination::Smtp(_)) => bail!("set ASSAY_MAIL_FROM to the sender of mails"),
         };
-        Ok(Self { from: from.parse().context("ASSAY_MAIL_FROM")?, destination })
+        Ok(Self {
+            deadline: Duration::from_secs(config.mail_timeout_seconds.into()),
+            most: config.mail_connections.into(),
+            from: from.parse().context("ASSAY_MAIL_FROM")?,
+            destination,
+        })
     }
 
+    /// Delivers a mail within the deadline.
     pub(super) async fn send(&self, mail: &Queued, letter: &Letter) -> Result<(), SendError> {
         let message = self.message(mail, letter);
         let message = message.map_err(|fault| SendError::Permanent(fault.to_string()))?;
+        let late = || format!("the mail was not accepted within {} s", self.deadline.as_secs());
+        let sent = timeout(self.deadline, self.deliver(mail, &message)).await;
+        sent.unwrap_or_else(|_| Err(SendError::Transient(late())))
+    }
+
+    async fn deliver(&self, mail: &Queued, message: &Message) -> Result<(), SendError> {
         match &self.destination {
             Destination::Smtp(server) => {
-                server.send(message).await.map(drop).map_err(|error| failure(&error))
+                server.send(message).await.map_err(|error| failure(&error))
             }
             Destination::Folder(folder) => write(folder, mail, &message.formatted())
                 .await
@@ -93,16 +109,9 @@ impl Transport {
     }
 }
 
-fn smtp(url: &SecretString) -> anyhow::Result<AsyncSmtpTransport<Tokio1Executor>> {
-    // The cause may quote the URL and its password.
-    let server = AsyncSmtpTransport::<Tokio1Executor>::from_url(url.expose_secret())
-        .map_err(|_| anyhow::anyhow!("ASSAY_SMTP_URL is not a valid URL of an SMTP server"))?;
-    Ok(server.timeout(Some(SMTP_TIMEOUT)).build())
-}
-
 /// Classifies a failure. A rejection of the mail itself is permanent; other rejections may be
 /// caused by a wrong configuration, which can be fixed.
-fn failure(error: &smtp::Error) -> SendError {
+fn failure(error: &Error) -> SendError {
     let status = error.status();
     // The response of the server may quote the recipient, which must not be logged.
     let cause =

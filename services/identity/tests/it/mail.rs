@@ -1,117 +1,15 @@
 //! Mails sent by SMTP.
 
-use std::{
-    io,
-    net::{IpAddr, Ipv4Addr},
-    sync::{Arc, Mutex},
-};
-
 use anyhow::Result;
-use assay_runtime::Runtime;
 use assay_testkit::eventually;
 use assay_work::Work;
-use mailin::{Action, Handler, Response, SessionBuilder, response};
-use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
-    net::{TcpListener, TcpStream},
-};
+use mailin::{Response, response};
 use uuid::Uuid;
 
+use crate::mail_server::Mailbox;
 use crate::world::{ADMIN, Identity, Settings, link, readable};
 
-/// A mail as the server received it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Received {
-    from: String,
-    pub(crate) to: Vec<String>,
-    pub(crate) text: String,
-}
-
-/// The mails that a server received, and its answers to the next recipients.
-#[derive(Clone, Default)]
-pub(crate) struct Mailbox {
-    received: Arc<Mutex<Vec<Received>>>,
-    pub(crate) refusals: Arc<Mutex<Vec<Response>>>,
-}
-
-struct Conversation {
-    mailbox: Mailbox,
-    mail: Received,
-}
-
-impl Handler for Conversation {
-    fn mail(&mut self, _: IpAddr, _: &str, from: &str) -> Response {
-        self.mail = Received { from: from.to_owned(), ..Received::default() };
-        response::OK
-    }
-
-    fn rcpt(&mut self, to: &str) -> Response {
-        self.mail.to.push(to.to_owned());
-        self.mailbox.refusals.lock().unwrap().pop().unwrap_or(response::OK)
-    }
-
-    fn data(&mut self, line: &[u8]) -> io::Result<()> {
-        self.mail.text.push_str(&String::from_utf8_lossy(line));
-        Ok(())
-    }
-
-    fn data_end(&mut self) -> Response {
-        self.mailbox.received.lock().unwrap().push(self.mail.clone());
-        response::OK
-    }
-}
-
-impl Mailbox {
-    /// Serves SMTP until the test ends; returns the URL.
-    pub(crate) async fn serve(&self) -> Result<String> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let url = format!("smtp://{}", listener.local_addr()?);
-        let (mailbox, runtime) = (self.clone(), Runtime::new("mail server"));
-        let this = runtime.clone();
-        runtime.spawn("mail server", async move {
-            loop {
-                let (stream, _) = listener.accept().await?;
-                let mailbox = mailbox.clone();
-                this.spawn("conversation", async { Ok(converse(stream, mailbox).await?) });
-            }
-        });
-        Ok(url)
-    }
-
-    /// All mails received so far.
-    pub(crate) fn sent(&self) -> Vec<Received> {
-        self.received.lock().unwrap().clone()
-    }
-
-    pub(crate) async fn mails(&self, count: usize) -> Vec<Received> {
-        eventually("mails", async || {
-            let received = self.received.lock().unwrap().clone();
-            (received.len() == count).then_some(received)
-        })
-        .await
-    }
-}
-
-async fn converse(stream: TcpStream, mailbox: Mailbox) -> io::Result<()> {
-    let handler = Conversation { mailbox, mail: Received::default() };
-    let mut session =
-        SessionBuilder::new("mail.example").build(IpAddr::V4(Ipv4Addr::LOCALHOST), handler);
-    let mut stream = BufReader::new(stream);
-    let mut answer = session.greeting();
-    loop {
-        if !matches!(answer.action, Action::NoReply) {
-            stream.write_all(&answer.buffer()?).await?;
-        }
-        let mut line = Vec::new();
-        if matches!(answer.action, Action::Close) || stream.read_until(b'\n', &mut line).await? == 0
-        {
-            return Ok(());
-        }
-        answer = session.process(&line);
-    }
-}
-
-async fn start(mailbox: &Mailbox) -> Result<Identity> {
+pub(crate) async fn start(mailbox: &Mailbox) -> Result<Identity> {
     let settings = Settings::new().await?.with_administrator();
     let settings = settings.and("smtp-url", &mailbox.serve().await?);
     Identity::start(&settings.and("mail-from", "Assay <assay@example.com>")).await

@@ -12,6 +12,8 @@ mod issuing;
 mod key_rotation;
 mod login;
 mod mail;
+mod mail_server;
+mod mail_turns;
 mod membership;
 mod password_reset;
 mod refine;

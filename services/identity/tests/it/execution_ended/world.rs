@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ended;
 use crate::{
-    mail::{Mailbox, Received},
+    mail_server::{Mailbox, Received},
     world::{Identity, Settings},
 };
 
@@ -45,6 +45,8 @@ impl World {
         let settings = Settings::new().await?.with_administrator().with_nats(server.url());
         let settings = settings.and("smtp-url", &mailbox.serve().await?);
         let settings = settings.and("mail-from", "Assay <assay@example.com>");
+        // Mails arrive one after the other, in the order of their turns.
+        let settings = settings.and("mail-connections", "1");
         let identity = Identity::start(&settings).await?;
 
         let schema = assay_identity::migrations();

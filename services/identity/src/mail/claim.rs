@@ -1,0 +1,193 @@
+//! Claims of due mails. Customers take turns, so that many mails of one, or mails that the server
+//! takes long to accept, do not delay those of others.
+
+use std::{collections::HashMap, net::IpAddr, time::Duration};
+
+use assay_proto::{CustomerId, Fault, UserId, events::ExecutionChanged};
+use sqlx::{AssertSqlSafe, PgExecutor, types::Json};
+use uuid::Uuid;
+
+use super::store::{Kind, MAIL, NO_CUSTOMER, OWNER};
+
+/// Part of the concurrent mails that one customer, or one mailbox of password resets, may have; and
+/// part that is reserved for password resets.
+const SHARE: usize = 4;
+
+/// Number of due mails that are considered of each customer.
+const CONSIDERED: i64 = 64;
+
+/// The order of kinds: links for new passwords come first, reports of executions last. As in the
+/// index `mail_turn_idx`.
+const RANK: &str = "case kind when 'PasswordReset' then 0 when 'ExecutionEnded' then 2 else 1 end";
+
+/// A claimed mail.
+pub(super) struct Queued {
+    pub(super) id: Uuid,
+    pub(super) kind: Kind,
+    /// Empty if the mail is for a user whose address is looked up when it is written.
+    pub(super) recipient: String,
+    pub(super) host: String,
+    /// The name of the customer.
+    pub(super) customer: Option<String>,
+    pub(super) user: Option<(CustomerId, UserId)>,
+    /// The customer whose mail it is, for its attempts.
+    pub(super) owner: CustomerId,
+    /// Number of attempts, including this one.
+    pub(super) attempts: i32,
+    pub(super) execution: Option<EndedExecution>,
+    address: Option<String>,
+    /// The customer or the mailbox that has this turn.
+    pub(super) turn_of: String,
+}
+
+/// An execution that has ended, and its requester.
+pub(super) struct EndedExecution {
+    pub(super) customer: CustomerId,
+    pub(super) requester: UserId,
+    pub(super) execution: ExecutionChanged,
+}
+
+impl Queued {
+    /// Returns the address that has requested it.
+    pub(super) fn address(&self) -> Option<IpAddr> {
+        self.address.as_ref()?.parse().ok()
+    }
+}
+
+/// The mails that this replica is sending.
+pub(super) struct Running {
+    /// Maximum number of concurrent mails.
+    most: usize,
+    count: usize,
+    /// Number of those that are not password resets.
+    others: usize,
+    turns: HashMap<String, i64>,
+}
+
+impl Running {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, count: 0, others: 0, turns: HashMap::new() }
+    }
+
+    pub(super) fn begin(&mut self, mail: &Queued) {
+        self.count += 1;
+        self.others += usize::from(mail.kind != Kind::PasswordReset);
+        *self.turns.entry(mail.turn_of.clone()).or_default() += 1;
+    }
+
+    pub(super) fn end(&mut self, (kind, turn_of): &(Kind, String)) {
+        self.count -= 1;
+        self.others -= usize::from(*kind != Kind::PasswordReset);
+        if let Some(count) = self.turns.get_mut(turn_of) {
+            *count -= 1;
+        }
+        self.turns.retain(|_, count| *count > 0);
+    }
+
+    /// Returns the number of mails that may begin, and how many of them may be others than password
+    /// resets.
+    fn free(&self) -> (usize, usize) {
+        let for_others = self.most - self.most / SHARE;
+        (self.most - self.count, for_others.saturating_sub(self.others))
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: Uuid,
+    kind: String,
+    recipient: Option<String>,
+    user_id: Option<UserId>,
+    host: Option<String>,
+    customer_id: Option<CustomerId>,
+    customer: Option<String>,
+    address: Option<String>,
+    execution: Option<Json<ExecutionChanged>>,
+    attempts: i32,
+    turn_of: String,
+}
+
+/// Claims due mails, as many as may begin. A claim expires after `validity`, which is longer than
+/// sending a mail may take.
+///
+/// A recursive query finds the customers with one index lookup each, however many mails are waiting.
+pub(super) async fn claim(
+    db: impl PgExecutor<'_>,
+    running: &Running,
+    validity: Duration,
+) -> Result<Vec<Queued>, Fault> {
+    let (free, free_of_others) = running.free();
+    if free == 0 {
+        return Ok(Vec::new());
+    }
+    let (turns, counts): (Vec<&str>, Vec<i64>) =
+        running.turns.iter().map(|(turn, count)| (turn.as_str(), *count)).unzip();
+    let number = |number: usize| i64::try_from(number).map_err(Fault::internal);
+    let is_due = MAIL.is_due(OWNER, "mail.id");
+    let turn_of = "coalesce(customer_id::text, lower(recipient))";
+    let rows: Vec<Row> = sqlx::query_as(AssertSqlSafe(format!(
+        "with recursive owner (id) as (
+             (select {OWNER} from mail order by 1 limit 1)
+             union all
+             select (select {OWNER} from mail where {OWNER} > owner.id order by 1 limit 1)
+             from owner where owner.id is not null
+         ), due as (
+             select first.* from owner cross join lateral (
+                 select id, {RANK} as rank, {turn_of} as turn_of, next_attempt_at from mail
+                 where {OWNER} = owner.id and next_attempt_at <= now() and {is_due}
+                 order by {RANK}, next_attempt_at limit {CONSIDERED}
+             ) as first
+         ), ready as (
+             select id, rank, next_attempt_at, coalesce(count, 0) + row_number() over (
+                        partition by turn_of order by rank, next_attempt_at) as turn
+             from due left join unnest($1::text[], $2::bigint[]) as running (turn_of, count)
+                 using (turn_of)
+         ), next as (
+             select id, rank, turn, next_attempt_at, row_number() over (
+                        partition by rank = 0 order by rank, turn, next_attempt_at) as position
+             from ready where turn <= $3
+         )
+         update mail set attempts = attempts + 1,
+                         next_attempt_at = now() + make_interval(secs => $6)
+         where id = any(array(
+             select id from mail
+             where next_attempt_at <= now() and id = any(array(
+                 select id from next where rank = 0 or position <= $5
+                 order by rank, turn, next_attempt_at limit $4
+             ))
+             for no key update skip locked
+         ))
+         returning id, kind, recipient, user_id, host, customer_id, attempts, address, execution,
+                   {turn_of} as turn_of,
+                   (select name from customer where customer.id = mail.customer_id) as customer"
+    )))
+    .bind(turns)
+    .bind(counts)
+    .bind(number((running.most / SHARE).max(1))?)
+    .bind(number(free)?)
+    .bind(number(free_of_others)?)
+    .bind(validity.as_secs_f64())
+    .fetch_all(db)
+    .await?;
+    rows.into_iter().map(queued).collect()
+}
+
+fn queued(row: Row) -> Result<Queued, Fault> {
+    let user = row.customer_id.zip(row.user_id);
+    let execution = user.zip(row.execution).map(|((customer, requester), Json(execution))| {
+        EndedExecution { customer, requester, execution }
+    });
+    Ok(Queued {
+        id: row.id,
+        kind: Kind::parse(&row.kind)?,
+        recipient: row.recipient.unwrap_or_default(),
+        host: row.host.unwrap_or_default(),
+        customer: row.customer,
+        user,
+        owner: row.customer_id.unwrap_or(NO_CUSTOMER),
+        attempts: row.attempts,
+        execution,
+        address: row.address,
+        turn_of: row.turn_of,
+    })
+}
