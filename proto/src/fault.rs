@@ -72,6 +72,10 @@ pub enum Fault {
     #[error("too many requests; try again later")]
     Busy(Duration),
 
+    /// A rate limit is reached, with the reason; the caller may retry after the delay.
+    #[error("{reason}; try again later")]
+    Throttled { reason: &'static str, after: Duration },
+
     /// A dependency, such as "the database", cannot be reached at the moment.
     #[error("{0} is unavailable; try again later")]
     Unavailable(&'static str),
@@ -102,7 +106,9 @@ impl Fault {
             Self::Malformed(_) => Code::OutOfRange,
             Self::Unauthenticated => Code::Unauthenticated,
             Self::Forbidden(_) => Code::PermissionDenied,
-            Self::Exhausted { .. } | Self::Busy(_) => Code::ResourceExhausted,
+            Self::Exhausted { .. } | Self::Busy(_) | Self::Throttled { .. } => {
+                Code::ResourceExhausted
+            }
             Self::Unavailable(_) => Code::Unavailable,
             Self::Internal(_) => Code::Internal,
         }
@@ -121,7 +127,7 @@ impl Fault {
             Self::Malformed(_) => "malformed",
             Self::Unauthenticated => "unauthenticated",
             Self::Forbidden(_) => "forbidden",
-            Self::Busy(_) => "busy",
+            Self::Busy(_) | Self::Throttled { .. } => "busy",
             Self::Unavailable(_) => "unavailable",
             Self::Internal(_) => "internal",
         }
@@ -144,7 +150,7 @@ impl From<Fault> for Status {
                 let violation = |v: &Violation| FieldViolation::new(&v.field, &v.problem);
                 details.set_bad_request(violations.iter().map(violation).collect::<Vec<_>>());
             }
-            Fault::Busy(pause) => {
+            Fault::Busy(pause) | Fault::Throttled { after: pause, .. } => {
                 details.set_retry_info(Some(*pause));
             }
             Fault::Internal(source) => {

@@ -83,6 +83,15 @@ pub struct LoginConfig {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub login_failures_per_address: u32,
+    /// Number of invitations that a customer sends, after which further ones are limited to one every
+    /// 10 seconds. One email address is invited at most 10 times, then once every 5 minutes
+    #[arg(
+        long,
+        env = "ASSAY_INVITATIONS_PER_CUSTOMER",
+        default_value_t = 500,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub invitations_per_customer: u32,
 }
 
 /// Settings of the audit log.

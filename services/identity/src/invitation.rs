@@ -3,9 +3,9 @@
 
 pub(crate) mod store;
 
-use std::net::IpAddr;
+use std::{net::IpAddr, time::Duration};
 
-use assay_proto::{AccountId, Fault};
+use assay_proto::{AccountId, CustomerId, Fault, UserId};
 use assay_records::Action;
 use sqlx::PgTransaction;
 
@@ -13,10 +13,57 @@ use self::store::AcceptedInvitation;
 use crate::{
     account, api_token,
     audit::{self, Actor, Entry},
+    config::LoginConfig,
+    mail::Mail,
     membership,
     record::Record,
     revocation::{self, Scope},
+    throttle::{self, Limit, Subject},
 };
+
+/// Time after which a customer may invite another mailbox, beyond the burst.
+const OF_CUSTOMER: Duration = Duration::from_secs(10);
+
+/// Limits of invitations of one mailbox, by one customer and by all. Anyone may own the mailbox.
+const OF_MAILBOX: Limit = Limit { burst: 10, every: Duration::from_mins(5) };
+const OF_MAILBOX_BY_ALL: Limit = Limit { burst: 30, every: Duration::from_mins(5) };
+
+/// Limits of the mails that customers make Assay send to strangers.
+#[derive(Clone, Copy)]
+pub(crate) struct Invitations {
+    of_customer: Limit,
+}
+
+impl Invitations {
+    pub(crate) fn new(config: &LoginConfig) -> Self {
+        Self { of_customer: Limit { burst: config.invitations_per_customer, every: OF_CUSTOMER } }
+    }
+
+    /// Queues the mail with an invitation of a user. Fails if the customer has invited many
+    /// mailboxes, or this mailbox often.
+    pub(crate) async fn send(
+        self,
+        tx: &mut PgTransaction<'_>,
+        customer: CustomerId,
+        user: UserId,
+        email: &str,
+    ) -> Result<(), Fault> {
+        let many = "the customer has sent too many invitations";
+        let often = "this email address has been invited too often";
+        let purpose = format!("invitation by {customer}");
+        for (subject, limit, reason) in [
+            (Subject::of_customer("invitation", customer), self.of_customer, many),
+            (Subject::of_email(&purpose, email), OF_MAILBOX, often),
+            (Subject::of_email("invitation", email), OF_MAILBOX_BY_ALL, often),
+        ] {
+            throttle::count(&mut **tx, &subject, limit).await.map_err(|fault| match fault {
+                Fault::Busy(after) => Fault::Throttled { reason, after },
+                fault => fault,
+            })?;
+        }
+        Mail::invitation(customer, user).enqueue(tx).await
+    }
+}
 
 /// The account that a membership had before.
 pub(crate) type Previous = Option<AccountId>;

@@ -50,6 +50,7 @@ use self::{
     audit::AuditService,
     customer::CustomerService,
     first_start::FirstStart,
+    invitation::Invitations,
     mail::{MailNotifier, sender::Sender, transport::Transport},
     password::Passwords,
     password_link::{Hosts, PasswordLinks},
@@ -153,6 +154,7 @@ fn services(tokens: TokenService, links: PasswordLinks, deletions: Arc<Notify>) 
         revocations: revocations.clone(),
         mails: links.mails.clone(),
         links,
+        invitations: Invitations::new(&tokens.login.config),
     };
     let api_tokens = ApiTokenService { db: db.clone(), revocations: revocations.clone() };
     let settings = UserSettingsService { db: db.clone() };

@@ -1,9 +1,9 @@
-//! Throttling of attempts that may be guesses: a burst, then a slow rate. The counters are in the
+//! Throttling of attempts that may be guesses, and of mails to strangers: a burst, then a slow rate. The counters are in the
 //! database and shared by all replicas.
 
 use std::{net::IpAddr, time::Duration};
 
-use assay_proto::Fault;
+use assay_proto::{CustomerId, Fault};
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use sqlx::PgExecutor;
@@ -31,6 +31,11 @@ impl Subject {
     pub(crate) fn of_email_at(purpose: &str, email: &str, address: Option<IpAddr>) -> Self {
         let Self(email) = Self::of_email(purpose, email);
         Self(format!("{email} from {}", address.map(network).unwrap_or_default()))
+    }
+
+    /// A customer.
+    pub(crate) fn of_customer(purpose: &str, customer: CustomerId) -> Self {
+        Self(format!("{purpose} customer {customer}"))
     }
 
     /// An address, or the /64 network of an IPv6 address, which usually has one owner.

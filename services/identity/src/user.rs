@@ -23,7 +23,8 @@ use tonic::{Request, Response, Status};
 use crate::{
     account,
     audit::{self, Entry},
-    customer, invitation,
+    customer,
+    invitation::{self, Invitations},
     mail::{Mail, MailNotifier},
     membership,
     password_link::PasswordLinks,
@@ -37,6 +38,7 @@ pub(crate) struct UserService {
     pub(crate) revocations: Revocations,
     pub(crate) mails: MailNotifier,
     pub(crate) links: PasswordLinks,
+    pub(crate) invitations: Invitations,
 }
 
 #[tonic::async_trait]
@@ -89,7 +91,7 @@ impl user_service_server::UserService for UserService {
         let user = store::get(&mut **tx, caller.customer, id).await?;
         let record = Record::User(caller.customer, group, id);
         record.record_change(tx, Action::Created, &caller, None).await?;
-        Mail::invitation(caller.customer, id).enqueue(tx).await?;
+        self.invitations.send(tx, caller.customer, id, &input.email).await?;
         issuance.commit().await?;
         self.mails.notify();
         Ok(Response::new(user))
@@ -111,7 +113,7 @@ impl user_service_server::UserService for UserService {
         let current = store::get(&mut **tx, caller.customer, id).await?;
         let input = change.apply("user", &current, &current.data_version)?;
         let (input, group) = rules::valid(input)?;
-        let user = update(tx, &caller, &current, id, group, &input).await?;
+        let user = self.update(tx, &caller, &current, group, &input).await?;
         let details = difference::<UserInput>(&current, &user)?;
         let record = Record::User(caller.customer, group, id);
         record.record_change(tx, Action::Changed, &caller, Some(details)).await?;
@@ -232,54 +234,58 @@ impl user_service_server::UserService for UserService {
     }
 }
 
-/// Writes the changes of a locked user. A new email address is only invited here: it takes effect
-/// when its owner accepts.
-async fn update(
-    tx: &mut PgTransaction<'_>,
-    caller: &Caller,
-    current: &User,
-    id: UserId,
-    group: UserGroupId,
-    input: &UserInput,
-) -> Result<User, Fault> {
-    if input.email.to_lowercase() != current.email.to_lowercase() {
-        invite_new_address(tx, caller, id, current, &input.email).await?;
+impl UserService {
+    /// Writes the changes of a locked user. A new email address is only invited here: it takes effect
+    /// when its owner accepts.
+    async fn update(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        caller: &Caller,
+        current: &User,
+        group: UserGroupId,
+        input: &UserInput,
+    ) -> Result<User, Fault> {
+        let id = UserId::from_path(&current.id)?;
+        if input.email.to_lowercase() != current.email.to_lowercase() {
+            self.invite_new_address(tx, caller, id, current, &input.email).await?;
+        }
+        if rules::group(current) != Some(group) {
+            check_group(tx, caller, group).await?;
+        }
+        let managed = membership::store::has_manager(&mut **tx, caller.customer).await?;
+        store::update(tx, caller.customer, id, group, input).await?;
+        membership::store::require_manager(tx, caller.customer, managed).await?;
+        store::get(&mut **tx, caller.customer, id).await
     }
-    if rules::group(current) != Some(group) {
-        check_group(tx, caller, group).await?;
-    }
-    let managed = membership::store::has_manager(&mut **tx, caller.customer).await?;
-    store::update(tx, caller.customer, id, group, input).await?;
-    membership::store::require_manager(tx, caller.customer, managed).await?;
-    store::get(&mut **tx, caller.customer, id).await
-}
 
-/// Invites another mailbox to replace that of a user.
-async fn invite_new_address(
-    tx: &mut PgTransaction<'_>,
-    caller: &Caller,
-    id: UserId,
-    current: &User,
-    email: &str,
-) -> Result<(), Fault> {
-    rules::check_may_change_email(caller, current)?;
-    let account = membership::store::account(&mut **tx, caller.customer, id).await?;
-    if let Some(account) = account
-        && membership::store::count(&mut **tx, account).await? > 1
-    {
-        return Err(rules::shared_email());
+    /// Invites another mailbox to replace that of a user.
+    async fn invite_new_address(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        caller: &Caller,
+        id: UserId,
+        current: &User,
+        email: &str,
+    ) -> Result<(), Fault> {
+        rules::check_may_change_email(caller, current)?;
+        let account = membership::store::account(&mut **tx, caller.customer, id).await?;
+        if let Some(account) = account
+            && membership::store::count(&mut **tx, account).await? > 1
+        {
+            return Err(rules::shared_email());
+        }
+        if !invitation::store::is_for(&mut **tx, caller.customer, id, email).await? {
+            invitation::store::check_available(&mut **tx, caller.customer, email).await?;
+            invitation::store::replace(tx, caller.customer, id, email).await?;
+        }
+        self.invitations.send(tx, caller.customer, id, email).await?;
+        if account.is_some() {
+            Mail::email_change(caller.customer, id).enqueue(tx).await?;
+            let entry = Entry::new("EmailChangeRequested").target("User", id);
+            audit::record(tx, caller, entry.details(Some(email.to_owned()))).await?;
+        }
+        Ok(())
     }
-    if !invitation::store::is_for(&mut **tx, caller.customer, id, email).await? {
-        invitation::store::check_available(&mut **tx, caller.customer, email).await?;
-        invitation::store::replace(tx, caller.customer, id, email).await?;
-    }
-    Mail::invitation(caller.customer, id).enqueue(tx).await?;
-    if account.is_some() {
-        Mail::email_change(caller.customer, id).enqueue(tx).await?;
-        let entry = Entry::new("EmailChangeRequested").target("User", id);
-        audit::record(tx, caller, entry.details(Some(email.to_owned()))).await?;
-    }
-    Ok(())
 }
 
 /// Checks that a group exists and that the caller may add users to it.

@@ -9,7 +9,10 @@ use anyhow::{Context, bail};
 use assay_proto::Fault;
 use lettre::{
     Address, Message,
-    message::{Mailbox, MultiPart},
+    message::{
+        Mailbox, MultiPart,
+        header::{Header, HeaderName, HeaderValue},
+    },
     transport::smtp::{Error, response::Category},
 };
 use tokio::time::timeout;
@@ -104,8 +107,27 @@ impl Transport {
             .to(Mailbox::new(None, to))
             .subject(&letter.subject)
             .message_id(Some(id))
+            .header(AutoSubmitted)
             .multipart(MultiPart::alternative_plain_html(letter.text.clone(), letter.html.clone()))
             .map_err(Fault::internal)
+    }
+}
+
+/// The header by which programs do not answer a mail of a program (RFC 3834).
+#[derive(Clone)]
+struct AutoSubmitted;
+
+impl Header for AutoSubmitted {
+    fn name() -> HeaderName {
+        HeaderName::new_from_ascii_str("Auto-Submitted")
+    }
+
+    fn parse(_: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(Self)
+    }
+
+    fn display(&self) -> HeaderValue {
+        HeaderValue::new(Self::name(), "auto-generated".to_owned())
     }
 }
 

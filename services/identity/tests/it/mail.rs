@@ -35,6 +35,7 @@ async fn a_mail_is_sent_as_text_and_html() -> Result<()> {
         "Subject: Reset your Assay password\r\n",
         "Date: ",
         "Message-ID: <",
+        "Auto-Submitted: auto-generated\r\n",
         "MIME-Version: 1.0\r\n",
         "Content-Type: multipart/alternative;",
         "Content-Type: text/plain; charset=utf-8\r\n",

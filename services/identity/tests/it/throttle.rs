@@ -4,7 +4,9 @@ use std::net::IpAddr;
 
 use anyhow::Result;
 use assay_auth::anonymous_from;
-use assay_proto::identity::{LoginInput, LoginRequest};
+use assay_proto::identity::{
+    DeleteUserRequest, LoginInput, LoginRequest, UpdateUserRequest, UserInput,
+};
 use futures::future::join_all;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
@@ -99,5 +101,86 @@ async fn a_successful_login_resets_the_limit() -> Result<()> {
         }
         identity.login(ADMIN, PASSWORD).await?;
     }
+    Ok(())
+}
+
+fn pause(refused: &Status) -> u64 {
+    let pause = refused.get_details_retry_info().and_then(|info| info.retry_delay);
+    pause.expect("a time to wait").as_secs()
+}
+
+#[tokio::test]
+async fn a_customer_sends_a_limited_number_of_invitations() -> Result<()> {
+    let settings = Settings::new().await?.with_administrator();
+    let identity = Identity::start(&settings.and("invitations-per-customer", "3")).await?;
+    let (acme, other) = (identity.visitor("acme").await?, identity.visitor("other").await?);
+    for number in 0..3 {
+        identity.user(&acme, &format!("user{number}@example.com"), "Testers").await?;
+    }
+    for _ in 0..2 {
+        let refused = identity.user(&acme, "grace@example.com", "Testers").await.unwrap_err();
+        let refused = refused.downcast::<Status>()?;
+        assert_eq!(refused.code(), Code::ResourceExhausted);
+        assert!(refused.message().contains("too many invitations"), "{refused}");
+        assert!((1..=10).contains(&pause(&refused)), "{refused:?}");
+    }
+    identity.user(&other, "grace@example.com", "Testers").await?;
+    let users: i64 = sqlx::query_scalar("select count(*) from membership where customer_id = $1")
+        .bind(acme.customer)
+        .fetch_one(&identity.db)
+        .await?;
+    assert_eq!(users, 3, "a refused invitation leaves no user");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_mailbox_is_invited_a_limited_number_of_times() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let mut invited = 0;
+    let refused = loop {
+        match identity.user(&admin, "Grace@example.com", "Testers").await {
+            Ok(user) => {
+                let request = DeleteUserRequest { id: user.id };
+                identity.users().delete_user(admin.call(request)).await?;
+                invited += 1;
+                assert!(invited < 30, "the mailbox is flooded");
+            }
+            Err(refused) => break refused.downcast::<Status>()?,
+        }
+    };
+    assert_eq!(invited, 10);
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert!(refused.message().contains("invited too often"), "{refused}");
+    assert!((1..=300).contains(&pause(&refused)), "{refused:?}");
+    identity.user(&admin, "alan@example.com", "Testers").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn changes_of_address_count_as_invitations_of_the_mailbox() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let user = identity.user(&admin, "grace@example.com", "Testers").await?;
+    let mut count = 0;
+    let refused = loop {
+        let changes = UserInput { email: "victim@example.com".to_owned(), ..UserInput::default() };
+        let request = UpdateUserRequest {
+            id: user.id.clone(),
+            data_version: None,
+            changes: Some(changes),
+            fields: vec!["Email".to_owned()],
+        };
+        match identity.users().update_user(admin.call(request)).await {
+            Ok(_) => count += 1,
+            Err(refused) => break refused,
+        }
+        // The invitation is withdrawn before the next one.
+        sqlx::query("update invitation set email = 'grace@example.com'")
+            .execute(&identity.db)
+            .await?;
+        assert!(count < 30, "the mailbox is flooded");
+    };
+    assert_eq!((count, refused.code()), (10, Code::ResourceExhausted));
     Ok(())
 }
