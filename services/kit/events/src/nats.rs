@@ -90,7 +90,10 @@ impl Nats {
 
     /// Creates the stream, or adapts its subjects, retention and replicas to the configuration.
     /// Other options of an existing stream remain as an operator has set them.
-    pub async fn ensure_stream(&self, stream: Stream) -> Result<(), CreateStreamError> {
+    pub async fn ensure_stream(
+        &self,
+        stream: Stream,
+    ) -> Result<jetstream::stream::Stream, CreateStreamError> {
         let config = stream::Config {
             name: stream.name(),
             subjects: vec![stream.subjects()],
@@ -103,8 +106,8 @@ impl Nats {
             allow_direct: true,
             ..Default::default()
         };
-        let found = self.jetstream.get_or_create_stream(config.clone()).await?;
-        let found = &found.cached_info().config;
+        let stream = self.jetstream.get_or_create_stream(config.clone()).await?;
+        let found = &stream.cached_info().config;
         let adapted = stream::Config {
             subjects: config.subjects,
             max_age: config.max_age,
@@ -116,6 +119,6 @@ impl Nats {
                 CreateStreamError::with_source(CreateStreamErrorKind::Response, error)
             })?;
         }
-        Ok(())
+        Ok(stream)
     }
 }

@@ -1,6 +1,7 @@
 //! Publishes events from the outbox on JetStream.
 
 mod housekeeping;
+mod losses;
 mod publisher;
 mod queue;
 
@@ -11,7 +12,7 @@ use sqlx::{Error, PgPool};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use self::{publisher::Publisher, queue::Queue};
+use self::{losses::LossWatch, publisher::Publisher, queue::Queue};
 use crate::{Nats, Stream, connection::RETRY_INTERVAL, telemetry};
 
 /// First and longest wait for new events. A transaction that began while the relay was busy does
@@ -97,15 +98,23 @@ impl Relay {
 
     async fn publish(&self, queue: &mut Queue, stop: &CancellationToken) -> Result<(), Error> {
         let mut publisher = Publisher::new(&self.nats, self.stream);
+        let mut watch = LossWatch::new(&self.pool, &self.nats, self.stream);
         let mut wait = IDLE_WAIT.0;
         while !stop.is_cancelled() {
+            if watch.is_due() {
+                keep_alive(queue, watch.check()).await??;
+            }
             let begun = Instant::now();
             let batch = queue.head(BATCH, BYTES).await?;
-            let count = keep_alive(queue, publisher.publish(&batch)).await?;
-            if count > 0 {
-                queue.mark(&batch[..count]).await?;
+            let sequences = keep_alive(queue, publisher.publish(&batch)).await?;
+            if sequences.len() < batch.len() {
+                // The stream may be another one.
+                watch.hurry();
+            }
+            if !sequences.is_empty() {
+                queue.mark(&batch, &sequences).await?;
                 wait = IDLE_WAIT.0;
-                let least = if count < SMALL { GATHERING } else { Duration::ZERO };
+                let least = if sequences.len() < SMALL { GATHERING } else { Duration::ZERO };
                 // So that the events of a large change do not delay requests.
                 rest(begun.elapsed().max(least)).await;
                 continue;

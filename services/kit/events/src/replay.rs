@@ -4,7 +4,7 @@ use std::{str::FromStr, time::Duration};
 
 use assay_proto::{Fault, Timestamp};
 use serde::{Deserialize as _, de::IntoDeserializer as _};
-use sqlx::PgPool;
+use sqlx::{Error, PgPool};
 
 use crate::connection::within;
 
@@ -81,44 +81,66 @@ pub async fn replay(db: &PgPool, since: Since) -> Result<Replayed, Fault> {
     if since > until {
         return Err(Fault::invalid("--since", "must not be in the future"));
     }
-    let (mut events, mut from) = (0, since);
+    let events = replay_range(db, Range { since, until, after: -1, before: i64::MAX }).await?;
+    Ok(Replayed { events, since, oldest, waiting })
+}
+
+/// Published events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Range {
+    /// Time from which they were published.
+    pub(crate) since: Timestamp,
+    /// Time before which they were published. It excludes those that a replay has published again.
+    pub(crate) until: Timestamp,
+    /// Sequence in the stream that they come after; -1 includes those whose sequence is not known.
+    pub(crate) after: i64,
+    /// Sequence in the stream that they come before.
+    pub(crate) before: i64,
+}
+
+/// Publishes the events in a range again, in the same order, and returns their number.
+pub(crate) async fn replay_range(db: &PgPool, mut range: Range) -> Result<u64, Error> {
+    let mut events = 0;
     loop {
-        let (count, last) = replay_batch(db, from, until).await?;
+        let (count, last) = replay_batch(db, range).await?;
         events += count.unsigned_abs();
         // Events with the same time as the last one may belong to the next batch.
-        from = last.unwrap_or(from);
+        range.since = last.unwrap_or(range.since);
         // A batch is also smaller if some of its rows were just removed for their age.
-        if count < BATCH && !is_left(db, from, until).await? {
-            return Ok(Replayed { events, since, oldest, waiting });
+        if count < BATCH && !is_left(db, range).await? {
+            return Ok(events);
         }
     }
 }
 
-/// Marks a batch of events as unpublished. `until` excludes those that this replay has published.
-async fn replay_batch(
-    db: &PgPool,
-    from: Timestamp,
-    until: Timestamp,
-) -> Result<(i64, Option<Timestamp>), Fault> {
+/// Marks a batch of events as unpublished.
+async fn replay_batch(db: &PgPool, range: Range) -> Result<(i64, Option<Timestamp>), Error> {
     let done = sqlx::query_as(
         "with batch as (
              select id, published_at from outbox
              where published_at >= $1 and published_at < $2
-             order by published_at, id limit $3
+               and coalesce(sequence, 0) > $3 and coalesce(sequence, 0) < $4
+             order by published_at, id limit $5
              for update
          ), again as (
              update outbox set published_at = null from batch where outbox.id = batch.id
          )
          select count(*), max(published_at) from batch",
     );
-    Ok(within(STATEMENT_TIMEOUT, done.bind(from).bind(until).bind(BATCH).fetch_one(db)).await?)
+    let Range { since, until, after, before } = range;
+    let done = done.bind(since).bind(until).bind(after).bind(before).bind(BATCH);
+    within(STATEMENT_TIMEOUT, done.fetch_one(db)).await
 }
 
-async fn is_left(db: &PgPool, from: Timestamp, until: Timestamp) -> Result<bool, Fault> {
-    let left = "select exists (
-         select from outbox where published_at >= $1 and published_at < $2)";
-    let left = sqlx::query_scalar(left).bind(from).bind(until);
-    Ok(within(STATEMENT_TIMEOUT, left.fetch_one(db)).await?)
+async fn is_left(db: &PgPool, Range { since, until, after, before }: Range) -> Result<bool, Error> {
+    let left = sqlx::query_scalar(
+        "select exists (
+             select from outbox
+             where published_at >= $1 and published_at < $2
+               and coalesce(sequence, 0) > $3 and coalesce(sequence, 0) < $4)",
+    );
+    let left = left.bind(since).bind(until).bind(after).bind(before);
+    within(STATEMENT_TIMEOUT, left.fetch_one(db)).await
 }
 
 #[cfg(test)]

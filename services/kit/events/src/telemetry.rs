@@ -19,6 +19,16 @@ pub(crate) fn describe() {
         Unit::Count,
         "Events published to JetStream and acknowledged by it."
     );
+    describe_counter!(
+        "assay_events_lost_total",
+        Unit::Count,
+        "Events that NATS lost before all consumers of the stream had received them."
+    );
+    describe_counter!(
+        "assay_events_replayed_total",
+        Unit::Count,
+        "Lost events that the relay has published again."
+    );
     describe_gauge!(
         "assay_consumer_behind",
         Unit::Count,

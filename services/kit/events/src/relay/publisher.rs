@@ -21,12 +21,12 @@ impl<'a> Publisher<'a> {
         Self { nats, stream, succeeded: None }
     }
 
-    /// Publishes events in order, up to the first that fails. Returns their number.
-    pub(super) async fn publish(&mut self, events: &[Pending]) -> usize {
-        let mut published = 0;
+    /// Publishes events in order, up to the first that fails. Returns their sequences in the stream.
+    pub(super) async fn publish(&mut self, events: &[Pending]) -> Vec<i64> {
+        let mut published = Vec::with_capacity(events.len());
         let done = self.try_publish(events, &mut published).await;
         metrics::counter!("assay_outbox_published_total", "stream" => self.stream.name())
-            .increment(published as u64);
+            .increment(published.len() as u64);
         let before = self.succeeded.replace(done.is_ok());
         match done {
             Ok(()) if before == Some(false) => {
@@ -47,7 +47,11 @@ impl<'a> Publisher<'a> {
         published
     }
 
-    async fn try_publish(&self, events: &[Pending], published: &mut usize) -> anyhow::Result<()> {
+    async fn try_publish(
+        &self,
+        events: &[Pending],
+        published: &mut Vec<i64>,
+    ) -> anyhow::Result<()> {
         // Without a connection, the client would buffer the messages and send them too late.
         ensure!(self.nats.is_connected(), "not connected to NATS");
         if self.succeeded != Some(true) {
@@ -60,8 +64,7 @@ impl<'a> Publisher<'a> {
             last = Some(event);
         }
         for acknowledgement in acknowledgements {
-            acknowledgement.await?;
-            *published += 1;
+            published.push(i64::try_from(acknowledgement.await?.sequence)?);
         }
         Ok(())
     }

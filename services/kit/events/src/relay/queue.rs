@@ -113,13 +113,20 @@ impl Queue {
         within(STATEMENT_TIMEOUT, events).await
     }
 
-    /// Marks events as published.
-    pub(super) async fn mark(&mut self, events: &[Pending]) -> Result<(), Error> {
-        // The subquery keeps PostgreSQL from planning each execution for the number of events.
+    /// Marks the first events as published, with these sequences.
+    pub(super) async fn mark(
+        &mut self,
+        events: &[Pending],
+        sequences: &[i64],
+    ) -> Result<(), Error> {
+        // The subqueries keep PostgreSQL from planning each execution for the number of events.
         let done = sqlx::query(
-            "update outbox set published_at = now() where id = any((select $1::bigint[])::bigint[])",
+            "update outbox set published_at = now(), sequence = published.sequence
+             from unnest((select $1::bigint[]), (select $2::bigint[])) as published (id, sequence)
+             where outbox.id = published.id",
         )
-        .bind(events.iter().map(|event| event.id).collect::<Vec<_>>());
+        .bind(events[..sequences.len()].iter().map(|event| event.id).collect::<Vec<_>>())
+        .bind(sequences);
         within(STATEMENT_TIMEOUT, done.execute(&mut self.connection)).await?;
         self.set_asleep(false).await
     }

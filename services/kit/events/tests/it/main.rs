@@ -4,6 +4,7 @@ mod cluster;
 mod consumer;
 mod dead_letters;
 mod delivery;
+mod losses;
 mod parking;
 mod relay;
 mod replay;

@@ -1,5 +1,8 @@
 //! The messages and streams of the NATS server.
 
+use std::time::Duration;
+
+use assay_testkit::eventually;
 use async_nats::{HeaderMap, jetstream};
 use futures::StreamExt as _;
 use serde_json::Value;
@@ -54,5 +57,37 @@ impl World {
         let config = self.stream("ASSAY_CATALOG").await.cached_info().config.clone();
         let config = jetstream::stream::Config { max_message_size, ..config };
         self.jetstream().update_stream(config).await.unwrap();
+    }
+
+    /// Makes the stream keep only so many messages, or all with -1.
+    pub(crate) async fn keep_messages(&self, max_messages: i64) {
+        let config = self.stream("ASSAY_CATALOG").await.cached_info().config.clone();
+        let config = jetstream::stream::Config { max_messages, ..config };
+        self.jetstream().update_stream(config).await.unwrap();
+    }
+
+    /// Makes the stream forget soon which messages it has had.
+    pub(crate) async fn accept_duplicates(&self) {
+        let config = self.stream("ASSAY_CATALOG").await.cached_info().config.clone();
+        let duplicate_window = Duration::from_millis(100);
+        let config = jetstream::stream::Config { duplicate_window, ..config };
+        self.jetstream().update_stream(config).await.unwrap();
+    }
+
+    /// Returns the sequence up to which all consumers have received the stream, as the relay knows.
+    pub(crate) async fn received(&self) -> Option<i64> {
+        let received = sqlx::query_scalar("select sequence from outbox_stream");
+        received.fetch_optional(&self.pool).await.unwrap()
+    }
+
+    /// Waits until the relay has examined the stream once more.
+    pub(crate) async fn wait_until_checked(&self) {
+        let checked = || async {
+            let checked = "select max(xmin::text::bigint) from outbox_stream";
+            sqlx::query_scalar::<_, Option<i64>>(checked).fetch_one(&self.pool).await.unwrap()
+        };
+        let before = checked().await;
+        eventually("a check of the stream", || async { (checked().await > before).then_some(()) })
+            .await;
     }
 }
