@@ -166,7 +166,7 @@ impl<'a, H: Handler> Session<'a, H> {
         let name = self.consumer.name;
         let ids: Vec<Uuid> = attempt.events.iter().map(|event| event.id()).collect();
         let mut tx = within(TRANSACTION_TIMEOUT, self.connection.begin()).await?;
-        let fresh = within(TRANSACTION_TIMEOUT, inbox::enter(&mut *tx, name, &ids)).await?;
+        let fresh = within(TRANSACTION_TIMEOUT, inbox::enter(&mut tx, name, &ids)).await?;
         let count = fresh.len() as u64;
         attempt.handle(self.handler, &mut tx, fresh, self.limits, name).await?;
         if may_be_parked {

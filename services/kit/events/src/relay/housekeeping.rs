@@ -61,7 +61,7 @@ fn record(stream: Stream, depth: f64, age: f64) {
 
 /// Removes rows past their retention, and dead letters except the latest 10,000. An event may be published again at the end of its retention
 /// in the outbox, and delivered at the end of that in the stream, so the retention of the inbox is
-/// twice as long.
+/// twice as long. Both begin again whenever the event is published and delivered again.
 ///
 /// The order and the array make PostgreSQL use indexes, also if it expects many rows past their
 /// retention. The key of the inbox has two columns, so its array has the places of rows.

@@ -22,6 +22,26 @@ async fn a_duplicate_delivery_has_one_effect() {
 }
 
 #[tokio::test]
+async fn an_event_that_is_delivered_again_is_remembered_from_then_on() {
+    let mut world = World::new().await;
+    world.relay();
+    world.consumer();
+    world.publish_each(0..2).await;
+    world.wait_for_effects(2).await;
+    let age = "update inbox set received_at = now() - interval '13 days'";
+    sqlx::query(age).execute(&world.pool).await.unwrap();
+    // A replay publishes the first event again.
+    let message = world.stream("ASSAY_CATALOG").await.get_raw_message(1).await.unwrap();
+    world.send(&message.subject, HeaderMap::new(), &message.payload).await;
+    world.publish_each([2]).await;
+    assert_eq!(world.wait_for_effects(3).await, [0, 1, 2]);
+
+    let old = "select count(*) from inbox where received_at < now() - interval '1 day'";
+    let old: i64 = sqlx::query_scalar(old).fetch_one(&world.pool).await.unwrap();
+    assert_eq!(old, 1, "only the second event may be forgotten soon");
+}
+
+#[tokio::test]
 async fn a_failing_event_becomes_a_dead_letter_after_five_attempts_and_delays_no_other() {
     let mut world = World::new().await;
     world.failures.set(2, "poison");
