@@ -1,4 +1,12 @@
 //! Migration of a database, or waiting until another program has migrated it.
+//!
+//! A statement that changes a table waits for all transactions that use it, and everyone else waits
+//! behind that statement. So a migration waits for locks for two seconds only, and then lets the
+//! others pass before it tries again. Its statements have no time limit: an index of a large table
+//! takes minutes. A migration that begins with `-- no-transaction` builds an index beside writes; it
+//! waits for transactions without a limit, since nobody waits behind it.
+
+mod session;
 
 use std::{collections::HashSet, time::Duration};
 
@@ -11,6 +19,9 @@ use sqlx::{
 use tokio::time::sleep;
 
 use super::{ACQUIRE_TIMEOUT, DatabaseConfig, connect_options, pool_options};
+
+/// First and longest pause after a wait for a lock.
+const LOCK_PAUSE: (Duration, Duration) = (Duration::from_millis(2500), Duration::from_secs(30));
 
 /// SQLSTATE of a missing table.
 const UNDEFINED_TABLE: &str = "42P01";
@@ -44,14 +55,26 @@ pub(super) async fn complete(
     let mut pause = Duration::from_millis(50);
     loop {
         let done = if migrates {
-            migrations.run(pool).await.map(|()| true)
+            session::migrate(pool, migrations).await
         } else {
             are_applied(pool, migrations).await.map_err(MigrateError::Execute)
         };
         match done {
             Ok(true) => return Ok(()),
+            Ok(false) if migrates => {
+                tracing::info!("waiting for another program that migrates the database");
+            }
             Ok(false) => tracing::warn!("waiting for the command `migrate`"),
-            Err(MigrateError::Execute(error)) if is_unreachable(&error) => {
+            Err(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _))
+                if session::is_lock_timeout(&error) =>
+            {
+                sleep(pause.max(LOCK_PAUSE.0)).await;
+                pause = (pause.max(LOCK_PAUSE.0) * 2).min(LOCK_PAUSE.1);
+                continue;
+            }
+            Err(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _))
+                if is_unreachable(&error) =>
+            {
                 tracing::warn!(%error, "cannot reach the database; retrying");
             }
             Err(error) => return Err(error).context("cannot migrate the database"),

@@ -3,6 +3,7 @@
 mod database;
 mod interrupted;
 mod local;
+mod migration;
 mod outage;
 mod rendered;
 mod replicas;
