@@ -98,6 +98,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
         grpc::connect_from(runtime, &config.identity_url).context("ASSAY_IDENTITY_URL")?;
     let database = Database::open(runtime, &config.database, migrations())?;
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
+    database.watch_reachability(runtime, nats.client());
     Relay::start(runtime, &database, &nats, Stream::of("catalog"));
     Consumer::new("catalog", Stream::of("execution")).start(runtime, &database, &nats, Reactions);
     Consumer::new("catalog", Stream::of("identity")).only(RecordKind::Customer.noun()).start(

@@ -131,6 +131,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let catalog = grpc::connect_from(runtime, &config.catalog_url)?;
     let database = Database::open(runtime, &config.database, migrations())?;
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
+    database.watch_reachability(runtime, nats.client());
     Relay::start(runtime, &database, &nats, Stream::of("execution"));
 
     let retention =

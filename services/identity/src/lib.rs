@@ -99,6 +99,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started>
     let database = Database::open(runtime, &config.database, migrations())?;
     let db = database.pool();
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
+    database.watch_reachability(runtime, nats.client());
     Relay::start(runtime, &database, &nats, Stream::of("identity"));
     let secrets =
         Consumer::new("identity", Stream::of("catalog")).only(EventType::SecretsSeen.noun());

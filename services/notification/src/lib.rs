@@ -99,6 +99,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let identity =
         grpc::connect_from(runtime, &config.identity_url).context("ASSAY_IDENTITY_URL")?;
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
+    database.watch_reachability(runtime, nats.client());
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     exchange_events(runtime, &database, &nats);
     watch(runtime, &database, WORK);

@@ -2,6 +2,7 @@
 
 mod lock;
 mod migration;
+mod reachability;
 mod transaction;
 
 use std::{io, str::FromStr, time::Duration};
@@ -17,7 +18,7 @@ use sqlx::{
 use tokio_util::sync::CancellationToken;
 
 pub use self::{lock::AdvisoryLock, migration::Migrate, transaction::begin};
-use crate::{Runtime, Shares};
+use crate::{Gate, Runtime, Shares};
 
 /// Maximum wait for a connection. Requests fail within three seconds if there is none.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_millis(2500);
@@ -74,6 +75,7 @@ pub struct Database {
     pool: PgPool,
     shares: Shares,
     migrated: CancellationToken,
+    gate: Gate,
 }
 
 /// Parses the URL of a database.
@@ -131,8 +133,8 @@ impl Database {
 
         measure(runtime, pool.clone());
         let shares = Shares::adaptive(usize::try_from(connections)?);
-        let database = Self { pool, shares, migrated: CancellationToken::new() };
         let gate = runtime.gate("database");
+        let database = Self { pool, shares, migrated: CancellationToken::new(), gate };
         let (this, stopping, is_owner) =
             (database.clone(), runtime.stopping(), config.database_migrate);
         runtime.spawn("migration", async move {
@@ -140,7 +142,7 @@ impl Database {
             if let Some(migrated) = stopping.run_until_cancelled(migrated).await {
                 migrated?;
                 this.migrated.cancel();
-                gate.open();
+                this.gate.open();
             }
             Ok(())
         });

@@ -33,7 +33,7 @@ struct Inner {
     stopping: CancellationToken,
     tasks: TaskTracker,
     gates: Mutex<Vec<Gate>>,
-    opened: Notify,
+    gate_changed: Notify,
     failure: Mutex<Option<Error>>,
     /// Whether gRPC reflection is enabled.
     reflects: AtomicBool,
@@ -49,9 +49,14 @@ pub struct Gate {
 
 impl Gate {
     pub fn open(&self) {
-        self.open.store(true, Ordering::Release);
+        self.set(true);
+    }
+
+    /// Opens the gate, or closes it again.
+    pub(crate) fn set(&self, is_open: bool) {
+        self.open.store(is_open, Ordering::Release);
         if let Some(runtime) = self.runtime.upgrade() {
-            runtime.opened.notify_waiters();
+            runtime.gate_changed.notify_waiters();
         }
     }
 }
@@ -79,7 +84,7 @@ impl Runtime {
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
             gates: Mutex::default(),
-            opened: Notify::new(),
+            gate_changed: Notify::new(),
             failure: Mutex::default(),
             reflects: AtomicBool::new(false),
         }))
@@ -163,15 +168,24 @@ impl Runtime {
 
     /// Resolves when every gate is open, or the program stops.
     pub async fn ready(&self) {
+        self.wait_for_gates(true).await;
+    }
+
+    /// Resolves when a gate is closed, or the program stops.
+    pub(crate) async fn not_ready(&self) {
+        self.wait_for_gates(false).await;
+    }
+
+    async fn wait_for_gates(&self, are_open: bool) {
         loop {
-            let opened = self.0.opened.notified();
-            tokio::pin!(opened);
-            opened.as_mut().enable();
-            if self.waits_for().is_empty() {
+            let changed = self.0.gate_changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if self.waits_for().is_empty() == are_open {
                 return;
             }
             tokio::select! {
-                () = opened => {}
+                () = changed => {}
                 () = self.0.stopping.cancelled() => return,
             }
         }

@@ -65,13 +65,14 @@ pub fn serve(
     let (stopping, tls) = (runtime.stopping(), runtime.tls().cloned());
     let program = runtime.clone();
     runtime.spawn("grpc server", async move {
-        if !program.is_ready() {
+        while !program.stopping().is_cancelled() {
+            if program.waits_for().is_empty() {
+                health.set_service_status("", ServingStatus::Serving).await;
+                program.not_ready().await;
+            }
             health.set_service_status("", ServingStatus::NotServing).await;
             program.ready().await;
-            health.set_service_status("", ServingStatus::Serving).await;
         }
-        program.stopping().cancelled().await;
-        health.set_service_status("", ServingStatus::NotServing).await;
         // Ends the streams of watchers, which would keep the server from stopping.
         health.clear_service_status("").await;
         drop(registration);
@@ -127,6 +128,6 @@ async fn receive(State(runtime): State<Runtime>, request: Request, next: Next) -
 }
 
 fn not_ready(runtime: &Runtime, missing: &[&str]) -> Response {
-    let text = format!("{} is starting and waits for: {}", runtime.name(), missing.join(", "));
+    let text = format!("{} is not ready and waits for: {}", runtime.name(), missing.join(", "));
     Status::unavailable(text).into_http::<axum::body::Body>().into_response()
 }

@@ -5,6 +5,7 @@ mod interrupted;
 mod local;
 mod migration;
 mod outage;
+mod reachability;
 mod rendered;
 mod replicas;
 mod route;
