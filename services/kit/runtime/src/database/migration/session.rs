@@ -1,9 +1,14 @@
 //! The session that migrates a database.
 
+use std::io;
+
 use sqlx::{
     AssertSqlSafe, Connection as _, Error, PgConnection, PgPool,
     migrate::{MigrateError, Migrator},
 };
+use tokio::time::timeout;
+
+use crate::database::ACQUIRE_TIMEOUT;
 
 /// Lock of the program that migrates. The others attempt to acquire it again and again instead of
 /// waiting for it: the build of an index would wait for their transactions.
@@ -18,8 +23,16 @@ const LOCK_NOT_AVAILABLE: &str = "55P03";
 
 /// Applies the missing migrations. Returns false if another program is doing so.
 pub(super) async fn migrate(pool: &PgPool, migrations: &Migrator) -> Result<bool, MigrateError> {
-    // Its settings and its lock end with the connection.
-    let mut connection = pool.acquire().await?.detach();
+    // A connection of its own, whose settings and lock end with it.
+    let options = pool.connect_options();
+    let connected = PgConnection::connect_with(&options);
+    let mut connection = match timeout(ACQUIRE_TIMEOUT, connected).await {
+        Ok(connected) => connected?,
+        Err(_) => return Err(Error::PoolTimedOut.into()),
+    };
+    if is_standby(&mut connection).await? {
+        return Err(Error::Io(io::Error::other("the server is a standby")).into());
+    }
     if !sqlx::query_scalar(LOCK).fetch_one(&mut connection).await? {
         connection.close().await?;
         return Ok(false);
@@ -39,6 +52,10 @@ pub(super) async fn migrate(pool: &PgPool, migrations: &Migrator) -> Result<bool
     // Dropping the connection would do, too.
     let _ = connection.close().await;
     done.map(|()| true)
+}
+
+async fn is_standby(connection: &mut PgConnection) -> Result<bool, Error> {
+    sqlx::query_scalar("select pg_is_in_recovery()").fetch_one(connection).await
 }
 
 async fn apply(connection: &mut PgConnection, migrations: &Migrator) -> Result<(), MigrateError> {
