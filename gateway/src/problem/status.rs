@@ -55,7 +55,8 @@ fn of_failed_call(status: &Status) -> Problem {
     match status.code() {
         Code::DeadlineExceeded => Problem::timed_out(),
         _ if status.source().is_some() => unavailable(),
-        Code::Unavailable | Code::ResourceExhausted => unavailable(),
+        // The end of a stream without a status, since services do not return `Unknown` themselves.
+        Code::Unavailable | Code::ResourceExhausted | Code::Unknown => unavailable(),
         code => {
             tracing::error!(%code, message = status.message(), "call failed unexpectedly");
             Problem::internal()
@@ -67,4 +68,18 @@ fn unavailable() -> Problem {
     let mut problem = Problem::of(StatusCode::SERVICE_UNAVAILABLE);
     problem.retry_after = Some(RETRY_AFTER);
     problem
+}
+
+#[test]
+fn a_call_that_the_service_does_not_complete_is_a_problem_of_availability() {
+    let missing = "grpc-status header missing, mapped from HTTP status code 200";
+    for (code, message) in [
+        (Code::Unknown, missing),
+        (Code::Unknown, "h2 protocol error: error reading a body from connection"),
+        (Code::Unavailable, "connection refused"),
+    ] {
+        let problem = Problem::from(Status::new(code, message));
+        assert_eq!(problem.status, StatusCode::SERVICE_UNAVAILABLE, "{message}");
+        assert_eq!(problem.retry_after, Some(RETRY_AFTER), "{message}");
+    }
 }
