@@ -43,3 +43,18 @@ fn containers_gain_no_privileges_and_publish_one_port_on_this_machine() {
         assert!(default.starts_with('}'), "a default password");
     }
 }
+
+#[test]
+fn containers_have_memory_limits_and_services_the_retention_of_events() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docker-compose.yml");
+    let text = fs::read_to_string(file).unwrap();
+    let (program, _) = text.split_once("services:").unwrap();
+    assert!(program.contains("mem_limit: "));
+    for (name, lines) in services(&text) {
+        let is_program = lines.contains("<<: *program");
+        assert!(is_program || lines.contains("mem_limit: "), "{name} may use all memory");
+        if lines.contains("ASSAY_DATABASE_URL: ") {
+            assert!(lines.contains("ASSAY_EVENT_RETENTION_DAYS: "), "{name}");
+        }
+    }
+}
