@@ -1,7 +1,7 @@
 //! Compares what records show of executions with what the execution service knows, and repairs it.
 //!
-//! A project is locked while it is compared, so that no event changes its records meanwhile. What its
-//! records should show is determined by applying the latest states to records that show nothing, with the
+//! A project is locked while it is compared, so that no event changes its records meanwhile. The right
+//! contents of its records result from applying the latest states to records that show nothing, with the
 //! functions that apply events. Events that arrive later are of the same or of a later revision.
 
 mod store;
@@ -54,14 +54,14 @@ pub trait Source: Sync {
     ) -> impl Future<Output = Result<KnownExecutions, Fault>> + Send;
 }
 
-/// What becomes of wrong records.
+/// The fate of wrong records.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Wrong {
     Kept,
     Repaired,
 }
 
-/// What records show, by table and id.
+/// The contents of records that executions determine, by table and id.
 type Shown = BTreeMap<(String, Uuid), Value>;
 
 /// Reports each record that shows something wrong, repairs it if asked for, and returns their number.

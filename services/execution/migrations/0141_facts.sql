@@ -1,4 +1,4 @@
--- What states are derived from, where instances do not say it. With these facts, `verify` finds a
+-- The facts that states are derived from, beside instances. With these, `verify` finds a
 -- damaged state.
 
 -- The result of the instances that a report lacks because it ended early. `NotExecuted` as long as

@@ -1,4 +1,4 @@
-//! What records show of executions, in PostgreSQL, of all customers.
+//! The contents of records that executions determine, in PostgreSQL, of all customers.
 
 use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId};
 use sqlx::{PgExecutor, PgTransaction};

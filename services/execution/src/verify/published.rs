@@ -1,4 +1,4 @@
-//! What other services know of executions once they have received all events.
+//! The executions and reports that other services know once they have received all events.
 
 use std::collections::BTreeMap;
 
