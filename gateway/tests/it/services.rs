@@ -111,7 +111,7 @@ impl ProjectService for Catalog {
         match request.into_inner().id.as_str() {
             "gone" => Err(Fault::NotFound("project").into()),
             "bug" => Err(Fault::internal("canary").into()),
-            "odd" => Err(Status::unknown("canary")),
+            "odd" => Err(Status::data_loss("canary")),
             "slow" => Err(Status::deadline_exceeded("canary")),
             "busy" => Err(Fault::Busy(Duration::from_millis(2500)).into()),
             "hangs" => Err(self.hanging.call().await),

@@ -2,7 +2,7 @@
 
 use assay_events::{EventType, ExecutionAction, Handler, Received, RecordKind, ReportsAction};
 use assay_proto::{
-    CustomerId, Fault, NotificationId, NotificationOrigin,
+    CustomerId, Fault, NotificationOrigin,
     events::{ExecutionChanged, RecordChanged, RecordsChanged, ReportsChanged},
     name_of,
     notification::NotificationInput,
@@ -10,7 +10,6 @@ use assay_proto::{
 use assay_records::Action;
 use assay_runtime::trace;
 use sqlx::PgTransaction;
-use uuid::Uuid;
 
 use crate::{
     deletion,
@@ -73,16 +72,8 @@ async fn publish(
 /// Returns the notifications of an event, in a trace.
 fn drafts(event: &Received, trace: &Trace) -> Result<Vec<Draft>, Fault> {
     let Some(event_type) = event.event_type() else { return Ok(Vec::new()) };
-    let notifications = notifications(event_type, event)?.into_iter().zip(0..);
-    let draft = |(input, index)| (Some(notification_id(event.id(), index)), input, trace.clone());
-    Ok(notifications.map(draft).collect())
-}
-
-/// Returns the id of a notification of an event: that of the event, with the index instead of its last
-/// 16 random bits. An event that is applied again has the same notifications, and their ids are in the
-/// order of the events.
-fn notification_id(event: Uuid, index: u16) -> NotificationId {
-    NotificationId(Uuid::from_u128(event.as_u128() & !u128::from(u16::MAX) | u128::from(index)))
+    let notifications = notifications(event_type, event)?.into_iter();
+    Ok(notifications.map(|input| (input, trace.clone())).collect())
 }
 
 /// Returns the notifications of an event. An event that is only for services has none. This service

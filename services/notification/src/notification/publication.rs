@@ -17,8 +17,8 @@ use crate::{customer, delivery};
 /// Trace headers of a notification.
 pub(crate) type Trace = HashMap<String, String>;
 
-/// A notification to be published, with its trace, and its id unless it gets a new one.
-pub(crate) type Draft = (Option<NotificationId>, NotificationInput, Trace);
+/// A notification to be published, and its trace.
+pub(crate) type Draft = (NotificationInput, Trace);
 
 /// Publishes a notification in the current trace.
 pub(crate) async fn publish(
@@ -27,13 +27,11 @@ pub(crate) async fn publish(
     origin: NotificationOrigin,
     input: NotificationInput,
 ) -> Result<Notification, Fault> {
-    let draft = (None, input, trace::to_map());
-    let published = publish_all(tx, customer, origin, &[draft]).await?.pop();
+    let published = publish_all(tx, customer, origin, &[(input, trace::to_map())]).await?.pop();
     published.ok_or_else(|| Fault::internal("a notification was not inserted"))
 }
 
-/// Publishes notifications in this order, except those whose id exists. Fails if the customer is
-/// deleted.
+/// Publishes notifications in this order. Fails if the customer is deleted.
 pub(crate) async fn publish_all(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -42,15 +40,9 @@ pub(crate) async fn publish_all(
 ) -> Result<Vec<Notification>, Fault> {
     customer::lock(tx, customer).await?;
     customer::require_live(&mut **tx, customer).await?;
-    // New ids are in the order of the commits, since the customer is locked.
-    let ids: Vec<_> =
-        drafts.iter().map(|(id, ..)| id.unwrap_or_else(NotificationId::new)).collect();
-    let inputs: Vec<_> = drafts.iter().map(|(_, input, _)| input).collect();
-    let mut inserted = store::insert(tx, customer, origin, &ids, &inputs).await?;
-    let traces = drafts.iter().map(|(_, _, trace)| trace);
-    let published = ids.iter().zip(traces);
-    let published = published.filter_map(|(id, trace)| Some((inserted.remove(id)?, trace)));
-    let (inserted, traces): (Vec<_>, Vec<_>) = published.unzip();
+    let (inputs, traces): (Vec<_>, Vec<_>) =
+        drafts.iter().map(|(input, trace)| (input, trace)).unzip();
+    let inserted = store::insert(tx, customer, origin, &inputs).await?;
     delivery::store::insert(tx, customer, &inserted, &traces).await?;
     let events = inserted.iter().zip(&traces).map(|(notification, trace)| {
         Ok(event(customer, notification)?.with_trace(Trace::clone(trace)))

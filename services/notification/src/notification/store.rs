@@ -1,6 +1,6 @@
 //! Notifications in PostgreSQL. Every statement is bound to one customer.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
 use assay_proto::{
     CustomerId, Fault, NotificationId, NotificationOrigin, Rendered, name_of,
@@ -158,14 +158,13 @@ pub(crate) async fn prune(
     Ok(removed.rows_affected())
 }
 
-/// Inserts notifications of an origin, except those whose id exists, and returns them by their ids.
+/// Inserts notifications of an origin and returns them in this order.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     origin: NotificationOrigin,
-    ids: &[NotificationId],
     inputs: &[&NotificationInput],
-) -> Result<HashMap<NotificationId, Notification>, Fault> {
+) -> Result<Vec<Notification>, Fault> {
     let column = |of: fn(&NotificationInput) -> &str| {
         inputs.iter().map(|input| of(input)).collect::<Vec<_>>()
     };
@@ -177,12 +176,11 @@ pub(crate) async fn insert(
          select $1, $9, input.*
          from unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
                      $8::text[]) as input
-         on conflict on constraint notification_pkey do nothing
          returning {COLUMNS}"
     )));
-    let inserted: Vec<Notification> = query
+    let mut inserted: Vec<Notification> = query
         .bind(customer)
-        .bind(ids)
+        .bind(inputs.iter().map(|_| NotificationId::new()).collect::<Vec<_>>())
         .bind(column(|input| &input.source))
         .bind(column(|input| &input.source_id))
         .bind(column(|input| &input.target))
@@ -192,8 +190,8 @@ pub(crate) async fn insert(
         .bind(name_of(origin))
         .fetch_all(&mut **tx)
         .await?;
-    let with_id = |one: Notification| Ok((NotificationId::from_path(&one.id)?, one));
-    inserted.into_iter().map(with_id).collect()
+    inserted.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+    Ok(inserted)
 }
 
 /// Marks a notification as deleted.

@@ -66,25 +66,6 @@ async fn changes_of_records_become_notifications_and_are_published() -> Result<(
     Ok(())
 }
 
-/// An event is forgotten two weeks after it was applied, but an outbox may keep it for longer.
-#[tokio::test]
-async fn an_event_that_is_applied_again_causes_no_further_notification() -> Result<()> {
-    let world = World::new().await?;
-    let user = world.user().await;
-    let catalog = world.service("catalog").await?;
-    catalog.publish(&record_changed(&user, "TestCase", "Created")?).await?;
-    let first = world.wait_for(&user, 1).await;
-
-    world.forget_applied().await?;
-    world.deliver_again("ASSAY_CATALOG", 1).await?;
-    catalog.publish(&record_changed(&user, "TestCase", "Changed")?).await?;
-    let all = world.wait_for(&user, 2).await;
-    assert_eq!(all[1..], first);
-    assert_eq!(all.len(), 2);
-    assert_eq!(world.published().await?.len(), 2);
-    Ok(())
-}
-
 #[tokio::test]
 async fn a_change_of_several_records_becomes_a_notification_of_each() -> Result<()> {
     let world = World::new().await?;

@@ -215,20 +215,6 @@ impl World {
         Ok(messages)
     }
 
-    /// Removes all events from the inbox, as after their retention.
-    pub(crate) async fn forget_applied(&self) -> Result<()> {
-        sqlx::query("delete from inbox").execute(&self.db).await?;
-        Ok(())
-    }
-
-    /// Adds a message of a stream to it once more.
-    pub(crate) async fn deliver_again(&self, stream: &str, sequence: u64) -> Result<()> {
-        let jetstream = jetstream::new(self.nats.client().clone());
-        let message = jetstream.get_stream(stream).await?.get_raw_message(sequence).await?;
-        jetstream.publish(message.subject, message.payload).await?.await?;
-        Ok(())
-    }
-
     /// Starts another service, which publishes events.
     pub(crate) async fn service(&self, service: &'static str) -> Result<OtherService> {
         let database = TestDatabase::create("notification", &migrations()).await?;
