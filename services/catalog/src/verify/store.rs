@@ -55,7 +55,7 @@ pub(super) async fn shown_by_cases(
          select 'test report', id, to_jsonb(r) - 'customer_id'
          from test_report r where customer_id = $1 and test_case_id = any($2)",
     );
-    collect(rows.bind(customer).bind(cases).fetch_all(&mut **tx).await?)
+    Ok(by_record(rows.bind(customer).bind(cases).fetch_all(&mut **tx).await?))
 }
 
 /// Returns what a project, its test sets and its subjects show.
@@ -79,11 +79,11 @@ pub(super) async fn shown_by_project(
                 status_report_id, status_revision)
          from project where customer_id = $1 and id = $2",
     );
-    collect(rows.bind(customer).bind(project).fetch_all(&mut **tx).await?)
+    Ok(by_record(rows.bind(customer).bind(project).fetch_all(&mut **tx).await?))
 }
 
-fn collect(rows: Vec<(String, Uuid, serde_json::Value)>) -> Result<Shown, Fault> {
-    Ok(rows.into_iter().map(|(noun, id, shown)| ((noun, id), shown)).collect())
+fn by_record(rows: Vec<(String, Uuid, serde_json::Value)>) -> Shown {
+    rows.into_iter().map(|(noun, id, shown)| ((noun, id), shown)).collect()
 }
 
 /// Lets a locked project, its test sets and its subjects show no execution. A status stays that is of
