@@ -13,7 +13,8 @@ use sqlx::PgPool;
 pub(crate) enum Command {
     /// Rotate the signing keys: sign tokens with a new key after two minutes
     RotateKeys,
-    /// Check stored execution data against the recorded results; exit with status 1 on a difference
+    /// Compare stored execution data with the recorded results, and what the catalog shows with both;
+    /// exit with status 1 on a difference
     Verify,
     /// Repair the differences that `verify` finds
     Rebuild,
