@@ -1,7 +1,7 @@
 //! `verify` finds differences between stored data and results, and `rebuild` repairs them.
 
 use assay_runtime::connect_options;
-use assay_testkit::eventually;
+use assay_testkit::{Api, eventually};
 use secrecy::SecretString;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, PgPool};
@@ -17,6 +17,14 @@ const JUNIT: &str = r#"<testsuite name="shop">
     <testcase classname="Cart" name="prints"><skipped/></testcase>
     <testcase classname="Cart" name="adds up" time="0.25"><error message="late"/></testcase>
 </testsuite>"#;
+
+/// Creates a project with a test set, and returns their paths.
+async fn project_with_set(api: &Api) -> (String, String) {
+    let project = create_project(api).await;
+    let set = api.post(&format!("{project}/testsets"), json!({"Name": "Nightly"})).await.created();
+    let set = format!("{project}/testsets/{}", id(&set));
+    (project, set)
+}
 
 async fn change(database: &SecretString, statement: &str) {
     let db = PgPool::connect_with(connect_options(database).unwrap()).await.unwrap();
@@ -36,9 +44,7 @@ async fn differences(world: &World) -> Vec<String> {
 async fn differences_are_found_and_repaired() {
     let world = World::start().await;
     let api = &world.api;
-    let project = create_project(api).await;
-    let set = api.post(&format!("{project}/testsets"), json!({"Name": "Nightly"})).await.created();
-    let set = format!("{project}/testsets/{}", id(&set));
+    let (project, set) = project_with_set(api).await;
     upload(api, &set, JUNIT).await.expect(201);
     let started = api.post(&format!("{set}/executions"), json!({"Mode": "External"})).await;
     let started = started.created();
@@ -134,9 +140,7 @@ const CATALOG: &[(&str, &str)] = &[
 async fn damages_of_the_catalog_are_found_and_repaired() {
     let world = World::start().await;
     let api = &world.api;
-    let project = create_project(api).await;
-    let set = api.post(&format!("{project}/testsets"), json!({"Name": "Nightly"})).await.created();
-    let set = format!("{project}/testsets/{}", id(&set));
+    let (project, set) = project_with_set(api).await;
     upload(api, &set, JUNIT).await.expect(201);
     upload(api, &set, JUNIT).await.expect(201);
     eventually("no differences", || async { differences(&world).await.is_empty().then_some(()) })
@@ -164,9 +168,7 @@ async fn damages_of_the_catalog_are_found_and_repaired() {
 async fn executions_that_a_restored_backup_lacks_are_no_longer_shown() {
     let world = World::start().await;
     let api = &world.api;
-    let project = create_project(api).await;
-    let set = api.post(&format!("{project}/testsets"), json!({"Name": "Nightly"})).await.created();
-    let set = format!("{project}/testsets/{}", id(&set));
+    let (project, set) = project_with_set(api).await;
     let passed = r#"<testsuite><testcase name="pays"/></testsuite>"#;
     let failed = r#"<testsuite><testcase name="pays"><failure/></testcase></testsuite>"#;
     upload(api, &set, passed).await.expect(201);

@@ -235,7 +235,7 @@ impl ExecutionState {
             self.statistic.test_cases_pending -= 1;
             *self.count(result) += 1;
         }
-        self.recount(&ReportTotals::of(reports));
+        self.recount(&totals(reports));
     }
 
     /// Counts a report as pending again that had ended with this result.
@@ -330,6 +330,20 @@ impl ExecutionState {
     /// Returns the execution as clients see it, without its reports.
     pub(crate) fn into_details(self) -> Execution {
         Execution { statistic: Some(self.statistic), ..self.execution }
+    }
+}
+
+/// Returns the totals over all reports of an execution.
+fn totals(reports: &[TestReportState]) -> ReportTotals {
+    let published = || reports.iter().map(|report| &report.published);
+    let mut results: Vec<i32> = published().map(|report| report.result).collect();
+    results.sort_unstable();
+    results.dedup();
+    ReportTotals {
+        results,
+        start_date_time: published().filter_map(|report| report.start_date_time).min(),
+        finish_date_time: published().filter_map(|report| report.finish_date_time).max(),
+        total_duration_in_sec: reports.iter().map(|report| report.total_duration_in_sec).sum(),
     }
 }
 

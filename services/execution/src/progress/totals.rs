@@ -2,8 +2,6 @@
 
 use assay_proto::{EnumColumns, TestResult, Timestamp, worst};
 
-use super::report::TestReportState;
-
 /// The totals over the finished instances of a report.
 #[derive(Debug, Default, PartialEq, sqlx::FromRow)]
 pub(crate) struct Recount {
@@ -33,20 +31,4 @@ pub(crate) struct ReportTotals {
     pub(super) start_date_time: Option<Timestamp>,
     pub(super) finish_date_time: Option<Timestamp>,
     pub(super) total_duration_in_sec: f64,
-}
-
-impl ReportTotals {
-    /// Returns the totals over all reports of an execution.
-    pub(crate) fn of(reports: &[TestReportState]) -> Self {
-        let published = || reports.iter().map(|report| &report.published);
-        let mut results: Vec<i32> = published().map(|report| report.result).collect();
-        results.sort_unstable();
-        results.dedup();
-        Self {
-            results,
-            start_date_time: published().filter_map(|report| report.start_date_time).min(),
-            finish_date_time: published().filter_map(|report| report.finish_date_time).max(),
-            total_duration_in_sec: reports.iter().map(|report| report.total_duration_in_sec).sum(),
-        }
-    }
 }

@@ -6,23 +6,22 @@ mod selection;
 mod store;
 
 use assay_auth::Caller;
-use assay_events::{Event, EventType, ReportsAction, publish};
+use assay_events::{Event, EventType, ReportsAction, publish_all};
 use assay_proto::{
-    ExecutionId, Fault, ProjectId,
-    events::{ReportState, ReportsChanged},
+    CustomerId, ExecutionId, Fault, ProjectId,
+    events::ReportState,
     execution::{ReviewInput, ReviewedTestReports, TestReport, TestReportInput},
 };
 use assay_records::Change;
 use sqlx::PgTransaction;
 
-use self::{
-    selection::Review,
-    store::{LockedReport, ReportContext},
+use self::selection::Review;
+use super::{
+    path::TestReportPath,
+    rules,
+    store::{get, of_ids},
 };
-use super::{path::TestReportPath, rules};
-use crate::known_failure::store::latest_end;
-
-const REVIEWED: EventType = EventType::Reports(ReportsAction::Reviewed);
+use crate::{known_failure::store::latest_end, progress::execution::ExecutionState};
 
 /// Stores and publishes the review of a report. Returns the reviewed report.
 pub(super) async fn review(
@@ -31,15 +30,28 @@ pub(super) async fn review(
     path: TestReportPath,
     change: Change<TestReportInput>,
 ) -> Result<TestReport, Fault> {
-    let current = store::lock(tx, caller.customer, path).await?.report;
+    let customer = caller.customer;
+    let (execution, current) = store::lock(tx, customer, path).await?;
     let review = change.apply("test report", &current, &current.data_version)?;
     let review = rules::check_review(caller, &current, review)?;
     store::save(tx, caller, path.id, &review).await?;
-    let LockedReport { report, context } = store::read(tx, caller.customer, path).await?;
-    let reviewed = reviewed(&report, &context);
-    let event = Event::new(caller.customer, context.execution_id, REVIEWED, &reviewed)?;
-    publish(tx, &event).await?;
-    Ok(report)
+    let reviewed = of_ids(tx, customer, &[path.id]).await?.into_iter();
+    let reviewed: Vec<_> = reviewed.map(|report| report.published).collect();
+    publish_reviewed(tx, customer, &execution, &reviewed).await?;
+    get(&mut **tx, customer, path).await
+}
+
+/// Publishes that reports of a locked execution were reviewed.
+async fn publish_reviewed(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: &ExecutionState,
+    reviewed: &[ReportState],
+) -> Result<(), Fault> {
+    let (action, id) = (ReportsAction::Reviewed, &execution.execution.id);
+    let changed = execution.reports_changed(action, reviewed);
+    let event = |changed| Event::new(customer, id, EventType::Reports(action), &changed);
+    publish_all(tx, changed.map(event)).await
 }
 
 /// Stores and publishes the review of several reports of an execution, all or none.
@@ -51,31 +63,4 @@ pub(super) async fn review_several(
 ) -> Result<ReviewedTestReports, Fault> {
     let latest_end = latest_end(&mut **tx).await?;
     bulk::review(tx, caller, path, &Review::of(caller, input, latest_end)?).await
-}
-
-/// Returns the data of the event.
-fn reviewed(report: &TestReport, context: &ReportContext) -> ReportsChanged {
-    let state = ReportState {
-        id: report.id.clone(),
-        test_case_id: report.test_case_id.clone(),
-        test_plan_id: report.test_plan_id.clone(),
-        execution_number: report.execution_number,
-        result: report.result,
-        status: report.status,
-        start_date_time: report.start_date_time,
-        finish_date_time: report.finish_date_time,
-        average_duration_in_sec: report.average_duration_in_sec,
-        revision: context.revision,
-        change: report.change,
-    };
-    ReportsChanged {
-        execution_id: context.execution_id.to_string(),
-        project_id: context.project_id.to_string(),
-        test_set_id: context.test_set_id.to_string(),
-        action: REVIEWED.action().to_owned(),
-        software_name: report.subject_name.clone(),
-        software_identifier: report.subject_identifier.clone(),
-        reports: vec![state],
-        is_past: context.past_end.map(|_| true),
-    }
 }

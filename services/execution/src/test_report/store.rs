@@ -37,32 +37,39 @@ pub(super) fn select<T: for<'r> FromRow<'r, PgRow>>(
 ) -> QueryAs<'static, Postgres, T, PgArguments> {
     let columns = TestReport::COLUMNS;
     sqlx::query_as(AssertSqlSafe(format!(
-        "select {columns}, revision, past_end
+        "select {columns}
          from test_report join {OF_REPORTS} using (customer_id, execution_id) {rest}"
     )))
 }
 
-/// Selects the report that a path leads to, of a customer.
-pub(super) const OF_PATH: &str = "
-    where customer_id = $1 and id = $2
-      and ($3::uuid is null or project_id = $3)
-      and ($4::uuid is null or test_case_id = $4)
-      and ($5::uuid is null or test_plan_id = $5)";
+/// Reads the report that a path leads to, or some of its columns.
+pub(super) async fn find<T: for<'r> FromRow<'r, PgRow> + Send + Unpin>(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    path: TestReportPath,
+) -> Result<T, Fault> {
+    select(
+        "where customer_id = $1 and id = $2
+           and ($3::uuid is null or project_id = $3)
+           and ($4::uuid is null or test_case_id = $4)
+           and ($5::uuid is null or test_plan_id = $5)",
+    )
+    .bind(customer)
+    .bind(path.id)
+    .bind(path.project)
+    .bind(path.test_case)
+    .bind(path.test_plan)
+    .fetch_optional(db)
+    .await?
+    .ok_or(Fault::NotFound("test report"))
+}
 
 pub(crate) async fn get(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     path: TestReportPath,
 ) -> Result<TestReport, Fault> {
-    select(OF_PATH)
-        .bind(customer)
-        .bind(path.id)
-        .bind(path.project)
-        .bind(path.test_case)
-        .bind(path.test_plan)
-        .fetch_optional(db)
-        .await?
-        .ok_or(Fault::NotFound("test report"))
+    find(db, customer, path).await
 }
 
 /// Fails unless the path leads to a report.

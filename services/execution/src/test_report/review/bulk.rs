@@ -1,7 +1,7 @@
 //! Reviews of several test reports of an execution, all or none.
 
 use assay_auth::Caller;
-use assay_events::{Event, EventType, ReportsAction, publish_all};
+use assay_events::publish_all;
 use assay_proto::{
     ExecutionId, Fault, KnownFailureId, ProjectId, TestReportId, execution::ReviewedTestReports,
 };
@@ -9,6 +9,7 @@ use assay_records::Action;
 use sqlx::PgTransaction;
 
 use super::{
+    publish_reviewed,
     seen::reviewed_since,
     selection::{Review, Selection},
     store,
@@ -43,10 +44,7 @@ pub(super) async fn review(
         Vec::new()
     };
     let reviewed = store::save_selected(tx, caller, &reports, review, &muted).await?;
-    let action = ReportsAction::Reviewed;
-    let event_type = EventType::Reports(action);
-    let changed = state.reports_changed(action, &reviewed);
-    publish_all(tx, changed.map(|changed| Event::new(customer, id, event_type, &changed))).await?;
+    publish_reviewed(tx, customer, &state, &reviewed).await?;
     let count = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
     let known_failures = count(known_failures);
     Ok(ReviewedTestReports { reviewed: count(reviewed.len()), known_failures })

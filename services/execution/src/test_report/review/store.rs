@@ -2,8 +2,7 @@
 
 use assay_auth::Caller;
 use assay_proto::{
-    CustomerId, ExecutionId, Fault, InputColumns, KnownFailureId, ProjectId, TestReportId,
-    TestSetId, Timestamp,
+    CustomerId, ExecutionId, Fault, InputColumns, KnownFailureId, TestReportId,
     events::ReportState,
     execution::{TestReport, TestReportInput},
     name_of,
@@ -15,60 +14,30 @@ use super::{
     selection::{Mute, Review, Selection},
 };
 use crate::{
-    execution,
+    execution::store as executions,
+    progress::execution::ExecutionState,
     test_report::{
         path::TestReportPath,
         rules::is_review,
-        store::{OF_PATH, select},
+        store::{find, get},
     },
 };
 
-/// A report of a locked execution, with its context.
 #[derive(sqlx::FromRow)]
-pub(super) struct LockedReport {
-    #[sqlx(flatten)]
-    pub(super) report: TestReport,
-    #[sqlx(flatten)]
-    pub(super) context: ReportContext,
+struct OfExecution {
+    execution_id: ExecutionId,
 }
 
-/// The fields that events about a report need in addition to the report.
-#[derive(sqlx::FromRow)]
-pub(super) struct ReportContext {
-    pub(super) execution_id: ExecutionId,
-    pub(super) project_id: ProjectId,
-    pub(super) test_set_id: TestSetId,
-    pub(super) revision: i64,
-    pub(super) past_end: Option<Timestamp>,
-}
-
-/// Locks the execution of a report, and reads the report: retries of its tests may change it while
-/// the execution is open.
+/// Locks and reads the execution of a report, and then reads the report: retries of its tests may have
+/// changed it.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     path: TestReportPath,
-) -> Result<LockedReport, Fault> {
-    let found = read(tx, customer, path).await?.context;
-    execution::store::lock(tx, customer, found.project_id, found.execution_id).await?;
-    read(tx, customer, path).await
-}
-
-/// Reads a report with its context.
-pub(super) async fn read(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    path: TestReportPath,
-) -> Result<LockedReport, Fault> {
-    select(OF_PATH)
-        .bind(customer)
-        .bind(path.id)
-        .bind(path.project)
-        .bind(path.test_case)
-        .bind(path.test_plan)
-        .fetch_optional(&mut **tx)
-        .await?
-        .ok_or(Fault::NotFound("test report"))
+) -> Result<(ExecutionState, TestReport), Fault> {
+    let OfExecution { execution_id } = find(&mut **tx, customer, path).await?;
+    let execution = executions::lock(tx, customer, path.project, execution_id).await?;
+    Ok((execution, get(&mut **tx, customer, path).await?))
 }
 
 /// Stores the review of a locked report by a caller.
@@ -82,8 +51,8 @@ pub(super) async fn save(
     let judgement = is_review(review.status()).then(|| name_of(review.status()));
     let update = sqlx::query_as::<_, ()>(AssertSqlSafe(format!(
         "update test_report
-         set {assignments}, judgement = coalesce($5, judgement), reviewed_by_id = $3, reviewed_by = $4, review_time = now(),
-             revision = revision + 1
+         set {assignments}, judgement = coalesce($5, judgement), reviewed_by_id = $3,
+             reviewed_by = $4, review_time = now(), revision = revision + 1
          where customer_id = $1 and id = $2
          returning id"
     )));
