@@ -70,3 +70,38 @@ pub(super) fn unmask(record: &mut Map<String, Value>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    /// The interface document, which another test compares with the contracts.
+    const DOCUMENT: &str = include_str!("../../../../docs/openapi.json");
+
+    #[test]
+    fn every_writable_field_moves_with_its_record() {
+        let document: Value = serde_json::from_str(DOCUMENT).unwrap();
+        // References to other records and the archived state are written in requests of their own.
+        for (input, fields, apart) in [
+            ("ProjectInput", &OF_PROJECT[..], &["Archived"][..]),
+            ("SubjectInput", &OF_SUBJECT, &["Archived", "BaseSubjectId"]),
+            ("EnvironmentInput", &OF_ENVIRONMENT, &["Archived", "ContainedSubject"]),
+            (
+                "TestSetInput",
+                &OF_SET,
+                &["Archived", "SelectedEnvironmentId", "SelectedSubjectId", "TestCases"],
+            ),
+            ("TestPlanInput", &OF_PLAN, &[]),
+        ] {
+            let schema = &document["components"]["schemas"][input]["properties"];
+            let written: BTreeSet<&str> =
+                schema.as_object().unwrap().keys().map(String::as_str).collect();
+            let moved: BTreeSet<&str> = fields.iter().chain(apart).copied().collect();
+            assert_eq!(moved, written, "fields of {input}");
+        }
+    }
+}
