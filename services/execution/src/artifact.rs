@@ -9,6 +9,7 @@ pub(crate) mod store;
 mod stray;
 
 use assay_auth::SealConfig;
+use assay_ledger::lease;
 use assay_proto::{
     ArtifactId, CustomerId, ExecutionId, Fault, ShareLinkId, TestReportId,
     execution::{Artifact, ArtifactEntry, Instance, Step},
@@ -22,10 +23,7 @@ use self::{
     link::Links,
     store::NewArtifact,
 };
-use crate::{
-    lease,
-    quota::{Kind, Quota},
-};
+use crate::quota::{Kind, Quota};
 
 /// The artifacts: their files, their rows and their links.
 #[derive(Clone)]

@@ -2,9 +2,9 @@
 //! in the background; and archived customers, whose share links grant no access.
 
 mod purge;
-pub(crate) mod store;
 
 use assay_events::{EventType, Handler, Received, RecordKind};
+use assay_ledger::deletion::store;
 use assay_proto::{Fault, ProjectId, events::RecordChanged};
 use assay_records::Action;
 use sqlx::PgTransaction;

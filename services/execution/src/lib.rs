@@ -4,41 +4,34 @@
 mod artifact;
 mod automation;
 mod catalog;
-mod change;
-mod column;
 mod debug;
 mod deletion;
 mod execution;
 mod failure;
 mod insight;
-mod instance;
 mod known_failure;
-mod launch;
-mod lease;
 mod limits;
 mod metrics;
 mod page;
 mod parent;
 mod period;
-mod progress;
 mod queue;
 mod quota;
 mod reconciler;
-mod removal;
+mod reportportal;
 mod result;
 mod retention;
-mod run;
-mod schedule;
-mod settle;
 mod share_link;
 mod statistics;
 mod test_report;
+mod testrail;
 mod verify;
 
 use std::net::SocketAddr;
 
 use assay_auth::{Verifier, guard};
 use assay_events::{Consumer, EVENT, EventType, Nats, NatsConfig, RecordKind, Relay, Stream};
+
 use assay_proto::execution::{
     artifact_service_server::ArtifactServiceServer,
     automation_service_server::AutomationServiceServer, debug_service_server::DebugServiceServer,
@@ -66,9 +59,9 @@ pub use self::{
     deletion::{Deletions, purge_deleted},
     insight::roll_up,
     known_failure::expiry::publish_expired,
-    launch::Launches,
     page::Pages,
     quota::{Quota, QuotaConfig, Usage, list as list_usage},
+    reportportal::Launches,
     retention::enforce_retention,
     verify::{PublishedExecutions, PublishedReports, executions_of, rebuild, reports_of, verify},
 };
@@ -83,12 +76,14 @@ use self::{
     limits::IngestLimits,
     metrics::MetricsService,
     result::ResultService,
-    run::RunService,
     share_link::{ShareLinkService, SharedExecutionService},
     statistics::StatisticsService,
     test_report::TestReportService,
+    testrail::RunService,
 };
-pub use self::{lease::settings::LeaseSettings, queue::Queue, reconciler::Reconciler};
+pub use assay_ledger::lease::settings::LeaseSettings;
+
+pub use self::{queue::Queue, reconciler::Reconciler};
 
 /// Settings of the service.
 #[derive(clap::Args, Clone, Debug)]
@@ -118,7 +113,7 @@ pub struct Config {
 }
 
 /// The kinds of work that the service does in the background.
-pub const WORK: &[Work] = &[EVENT, launch::store::LAUNCH, insight::INSIGHT, deletion::PURGE];
+pub const WORK: &[Work] = &[EVENT, reportportal::LAUNCH, insight::INSIGHT, deletion::PURGE];
 
 /// Returns the migrations of the database.
 pub fn migrations() -> Migrator {

@@ -1,12 +1,13 @@
 //! The record of the catalog below which executions are listed: a project, test set or test case.
 
 use assay_auth::Caller;
+use assay_ledger::deletion;
 use assay_proto::{CustomerId, Fault, ProjectId, catalog::FindRecordsRequest};
 use sqlx::PgPool;
 use tokio::join;
 use tonic::{Code, Status};
 
-use crate::{catalog::Catalog, deletion};
+use crate::catalog::Catalog;
 
 /// Fails unless the catalog has the record. While the catalog is unavailable, a project exists if
 /// it has executions, so that they can still be read.

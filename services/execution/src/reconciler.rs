@@ -3,20 +3,20 @@
 
 use std::time::Duration;
 
+use assay_ledger::{
+    execution,
+    lease::{self, settings::LeaseSettings},
+    progress::{execution::ExecutionState, report::Ending},
+    schedule::{self, store::ExpiredSchedule},
+    settle::{end_execution, end_reports, settle},
+    test_report,
+};
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
 use assay_runtime::{Database, Runtime, begin};
 use sqlx::{PgPool, PgTransaction};
 use tokio::time::sleep;
 
-use crate::{
-    execution,
-    lease::{self, settings::LeaseSettings},
-    progress::{execution::ExecutionState, report::Ending},
-    queue::Queue,
-    schedule::{self, store::ExpiredSchedule},
-    settle::{end_execution, end_reports, settle},
-    test_report,
-};
+use crate::queue::Queue;
 
 /// Maximum interval between rounds. Short leases shorten it.
 const INTERVAL: Duration = Duration::from_secs(1);

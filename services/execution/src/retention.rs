@@ -10,12 +10,13 @@ mod store;
 use std::time::Duration;
 
 use assay_events::{EventType, Handler, Received};
+use assay_ledger::{deletion, removal};
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId, events::RetentionChanged};
 use assay_runtime::{AdvisoryLock, Database, Runtime, Throttle};
 use sqlx::{PgPool, PgTransaction};
 use tokio::time::sleep;
 
-use crate::{artifact::Artifacts, deletion, insight, removal, run};
+use crate::{artifact::Artifacts, insight, testrail};
 
 /// Interval between the runs of the task.
 const PERIOD: Duration = Duration::from_mins(10);
@@ -104,6 +105,6 @@ async fn remove(
 ) -> Result<(), Fault> {
     artifacts.remove(customer, id).await?;
     removal::instances(db, throttle, customer, &store::reports(db, customer, id).await?).await?;
-    run::store::remove_of_results(db, throttle, customer, id).await?;
+    testrail::store::remove_of_results(db, throttle, customer, id).await?;
     store::mark_pruned(db, customer, id).await
 }

@@ -11,13 +11,13 @@ mod store;
 use std::fmt::Display;
 
 use assay_events::{ExecutionAction, ReportsAction, publish_all};
+use assay_ledger::{execution, failure, settle::events::events, test_report};
 use assay_proto::{CustomerId, ExecutionId, Fault};
 use assay_runtime::begin;
 use sqlx::PgPool;
 
 use self::examined::Examined;
 pub use self::published::{PublishedExecutions, PublishedReports, executions_of, reports_of};
-use crate::{execution, failure, settle::events::events, test_report};
 
 const REBUILT: ExecutionAction = ExecutionAction::Rebuilt;
 

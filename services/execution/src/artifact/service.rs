@@ -1,6 +1,10 @@
 //! The gRPC service of artifacts.
 
 use assay_auth::Caller;
+use assay_ledger::{
+    execution::{self, rules::require_external},
+    lease,
+};
 use assay_proto::{
     ArtifactId, CustomerId, ExecutionId, Fault, LeaseId, ProjectId, ShareLinkId,
     execution::{
@@ -21,10 +25,6 @@ use super::{
     link::forbidden,
     rules,
     store::{self, NewArtifact},
-};
-use crate::{
-    execution::{self, rules::require_external},
-    lease,
 };
 
 #[tonic::async_trait]

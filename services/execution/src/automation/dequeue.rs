@@ -4,18 +4,17 @@
 use std::collections::BTreeSet;
 
 use assay_auth::Caller;
+use assay_ledger::{
+    execution,
+    lease::{self, settings::LeaseSettings},
+    schedule, settle, test_report,
+};
 use assay_proto::{
     CustomerId, ExecutionId, Fault, TestReportId,
     execution::{Lease, LeaseInput},
 };
 use assay_runtime::begin;
 use sqlx::PgPool;
-
-use crate::{
-    execution,
-    lease::{self, settings::LeaseSettings},
-    schedule, settle, test_report,
-};
 
 /// Leases the first schedules of a queue. Returns `None` if the queue is empty.
 pub(crate) async fn dequeue(

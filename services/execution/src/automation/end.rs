@@ -1,21 +1,21 @@
 //! Ends leases, with their reports or by returning their schedules to the queue.
 
-use assay_proto::{CustomerId, Fault, LeaseId, TestReportId, execution::CompleteLeaseInput};
-use assay_runtime::begin;
-use sqlx::{PgPool, PgTransaction};
-
-use crate::{
+use assay_ledger::{
     execution,
     lease::{self, LeaseStatus, lost},
     progress::{
         execution::ExecutionState,
         report::{Ending, TestReportState},
     },
-    queue::Queue,
     schedule::{self, Schedule},
     settle::{end_reports, settle},
     test_report,
 };
+use assay_proto::{CustomerId, Fault, LeaseId, TestReportId, execution::CompleteLeaseInput};
+use assay_runtime::begin;
+use sqlx::{PgPool, PgTransaction};
+
+use crate::queue::Queue;
 
 /// A lease whose execution is locked.
 pub(crate) struct LockedLease {

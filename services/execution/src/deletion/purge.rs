@@ -3,6 +3,10 @@
 
 use std::time::Duration;
 
+use assay_ledger::{
+    deletion::store::{self, Deleted, PURGE},
+    removal,
+};
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
 use assay_runtime::{AdvisoryLock, Database, Runtime, Throttle};
 use assay_work::Attempt;
@@ -10,8 +14,7 @@ use sqlx::PgPool;
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use super::store::{self, Deleted, PURGE};
-use crate::{artifact::Artifacts, launch, removal, run};
+use crate::{artifact::Artifacts, reportportal, testrail};
 
 /// Interval between purges.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -86,7 +89,7 @@ async fn purge(
         after = last;
     }
     let project = Some(deleted.project_id).filter(|project| *project != store::ALL_PROJECTS);
-    run::store::remove_of_deleted(db, &mut throttle, deleted.customer_id, project).await?;
+    testrail::store::remove_of_deleted(db, &mut throttle, deleted.customer_id, project).await?;
     failure.map_or(Ok(()), Err)
 }
 
@@ -117,7 +120,7 @@ async fn remove(
         }
     }
     artifacts.remove(customer, id).await?;
-    launch::store::remove_of_execution(db, customer, id).await?;
-    run::store::remove_of_execution(db, throttle, customer, id).await?;
+    reportportal::store::remove_of_execution(db, customer, id).await?;
+    testrail::store::remove_of_execution(db, throttle, customer, id).await?;
     store::remove_execution(db, customer, id).await
 }

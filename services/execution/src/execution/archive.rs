@@ -1,13 +1,12 @@
 //! The archive of executions.
 
 use assay_events::{Event, EventType, RecordKind, publish};
+use assay_ledger::execution::store;
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, events::RecordChanged, execution::ExecutionInput,
 };
 use assay_records::{Action, Change};
 use sqlx::PgTransaction;
-
-use super::store;
 
 /// Archives or unarchives an execution and publishes the change.
 pub(crate) async fn update(

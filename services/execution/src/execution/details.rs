@@ -1,12 +1,12 @@
 //! An execution with its test reports, as a stream.
 
+use assay_ledger::execution::store;
 use assay_proto::{CustomerId, ExecutionId, ProjectId, execution::Execution};
 use assay_runtime::list::Batches;
 use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 use tonic::{Response, Status};
 
-use super::store;
 use crate::{page::Pages, test_report::list::of_execution};
 
 /// Returns an execution in parts: the first has everything and the first test reports, the others

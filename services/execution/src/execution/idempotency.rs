@@ -1,11 +1,11 @@
 //! Starts one execution per idempotency key, however often a request is sent.
 
 use assay_auth::Caller;
+use assay_ledger::execution::{rules::IdempotentRequest, store};
 use assay_proto::{ExecutionId, Fault};
 use sqlx::PgPool;
 use tonic::Status;
 
-use super::{rules::IdempotentRequest, store};
 use crate::quota::{Kind, Quota};
 
 /// Starts an execution, unless the same request has started one already. Refuses a key with which the

@@ -2,6 +2,15 @@
 
 use assay_auth::Caller;
 use assay_events::ExecutionAction;
+use assay_ledger::{
+    execution::{
+        rules::{self, IdempotentRequest},
+        store,
+    },
+    origin::Origin,
+    progress::{execution::ExecutionState, report::Ending},
+    settle::{end_execution, events::announce},
+};
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, TestSetId,
     catalog::{FindTestSetRequest, SnapshotTarget},
@@ -12,19 +21,8 @@ use prost::Message;
 use sqlx::PgTransaction;
 use tonic::Status;
 
-use super::{
-    ExecutionService,
-    idempotency::start_once,
-    origin::Origin,
-    reporter,
-    rules::{self, IdempotentRequest},
-    store,
-};
-use crate::{
-    progress::{execution::ExecutionState, report::Ending},
-    quota::Kind,
-    settle::{end_execution, events::announce},
-};
+use super::{ExecutionService, idempotency::start_once, reporter};
+use crate::quota::Kind;
 
 impl ExecutionService {
     /// Opens an execution, or joins the one that the key or the same request has opened before.

@@ -2,6 +2,17 @@
 
 use assay_auth::Caller;
 use assay_events::ExecutionAction;
+use assay_ledger::{
+    execution::{
+        rules::{self, IdempotentRequest},
+        store,
+    },
+    origin::{Origin, OriginNames},
+    progress::{execution::ExecutionState, report::TestReportState},
+    schedule::{self, Destination},
+    settle::events::announce,
+    test_report,
+};
 use assay_proto::{
     ExecutionId, ExecutionStatus, Fault, ProjectId, TestSetId,
     catalog::{Snapshot, SnapshotTarget, SnapshotTestCase, TakeSnapshotRequest},
@@ -12,20 +23,8 @@ use assay_runtime::begin;
 use prost::Message;
 use tonic::Status;
 
-use super::{
-    ExecutionService,
-    idempotency::start_once,
-    origin::{Origin, OriginNames},
-    rules::{self, IdempotentRequest},
-    store,
-};
-use crate::{
-    progress::{execution::ExecutionState, report::TestReportState},
-    quota::Kind,
-    schedule::{self, Destination},
-    settle::events::announce,
-    test_report,
-};
+use super::{ExecutionService, idempotency::start_once};
+use crate::quota::Kind;
 
 impl ExecutionService {
     /// Starts an execution, or returns the one that the same request has started before.

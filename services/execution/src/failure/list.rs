@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use assay_fingerprint::Fingerprint;
+use assay_ledger::progress::execution::ExecutionState;
 use assay_proto::{CustomerId, ExecutionId, Fault, execution::Failure};
 use assay_runtime::list::{Rows, Slice};
 use futures::{StreamExt, stream};
 use sqlx::{FromRow, PgPool};
 use uuid::Uuid;
 
-use crate::{progress::execution::ExecutionState, test_report::entries};
+use crate::test_report::entries;
 
 /// Number of causes whose reports are read at a time.
 const CAUSES_AT_ONCE: usize = 20;

@@ -4,12 +4,11 @@
 use std::time::Duration;
 
 use assay_events::publish_all;
+use assay_ledger::known_failure::{event::expired, store};
 use assay_proto::Fault;
 use assay_runtime::{Database, Runtime, begin};
 use sqlx::PgPool;
 use tokio::time::sleep;
-
-use super::{event::expired, store};
 
 /// Interval between rounds.
 const INTERVAL: Duration = Duration::from_secs(1);

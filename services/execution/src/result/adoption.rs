@@ -3,6 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use assay_auth::Caller;
+use assay_ledger::{
+    progress::{execution::ExecutionState, instance::Slot, report::TestReportState},
+    test_report,
+};
 use assay_proto::{
     CustomerId, ExecutionId, Fault, TestCaseId,
     catalog::{ReportedTestCase, Snapshot, SnapshotTarget, SnapshotTestCase},
@@ -12,11 +16,7 @@ use sqlx::{PgPool, PgTransaction};
 use tonic::Status;
 
 use super::rules::{Case, Reported};
-use crate::{
-    catalog::Catalog,
-    progress::{execution::ExecutionState, instance::Slot, report::TestReportState},
-    test_report,
-};
+use crate::catalog::Catalog;
 
 /// Returns the test cases that results name, each once and in their order. The first result of each that
 /// has a classification decides.

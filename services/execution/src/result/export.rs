@@ -9,6 +9,11 @@ mod writer;
 
 use std::{collections::VecDeque, slice};
 
+use assay_ledger::{
+    execution,
+    instance::steps::{self, StoredStep},
+    progress::{execution::ExecutionState, instance::Outcome, rules::result_of_missing},
+};
 use assay_proto::{
     CustomerId, ExecutionId, ExecutionStatistic, Fault, TestReportId, TestResult,
     execution::{ReportFormat, ResultsBatch, TestReport},
@@ -22,12 +27,7 @@ use self::{
     store::StoredInstance,
     writer::Writer,
 };
-use crate::{
-    execution,
-    instance::steps::{self, StoredStep},
-    progress::{execution::ExecutionState, instance::Outcome, rules::result_of_missing},
-    test_report::list::of_execution,
-};
+use crate::test_report::list::of_execution;
 
 /// Number of reports whose instances one query reads.
 const REPORTS: usize = 100;

@@ -1,14 +1,12 @@
 //! Parses results in JSON one at a time, and keeps only what is stored of each.
 
+use assay_ledger::instance::steps;
 use assay_proto::Fault;
 use assay_records::{Check, elements};
 use assay_runtime::body::{File, Memory};
 use serde_json::value::RawValue;
 
-use crate::{
-    instance::steps,
-    result::rules::{self, MOST_VIOLATIONS, Reported},
-};
+use crate::result::rules::{self, MOST_VIOLATIONS, Reported};
 
 /// Maximum number of results in a request.
 const MOST_RESULTS: usize = 10_000;

@@ -2,20 +2,20 @@
 
 use std::collections::{HashMap, HashSet};
 
-use assay_proto::{CustomerId, ExecutionId, Fault};
-use assay_records::Check;
-use sqlx::PgTransaction;
-use uuid::Uuid;
-
-use crate::{
+use assay_ledger::{
     progress::{
         instance::Slot,
         merge::{ANNOUNCED, AssignedResult, MOST_INSTANCES},
         report::TestReportState,
     },
-    result::rules::{Case, MOST_VIOLATIONS, Reported},
     test_report,
 };
+use assay_proto::{CustomerId, ExecutionId, Fault};
+use assay_records::Check;
+use sqlx::PgTransaction;
+use uuid::Uuid;
+
+use crate::result::rules::{Case, MOST_VIOLATIONS, Reported};
 
 /// Reads the reports of the test cases that results are for.
 pub(crate) async fn reports_of(

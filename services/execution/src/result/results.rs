@@ -4,6 +4,11 @@ use assay_fingerprint::Failure as Cause;
 use assay_formats::{
     Amendment, Identities, MOST_OUTPUTS, Nature, OUTPUT, Problem, Receiver, Retry, Test,
 };
+use assay_ledger::{
+    failure,
+    instance::steps::{self, StoredStep, Writer},
+    progress::instance::{Attempt, Detail, Outcome, Slot},
+};
 use assay_proto::{Fault, TestResult, worst};
 use assay_runtime::body::Memory;
 
@@ -11,11 +16,6 @@ use super::{
     attachments::Attachments,
     classification::Classifications,
     rules::{Case, Reported, shifted},
-};
-use crate::{
-    failure,
-    instance::steps::{self, StoredStep, Writer},
-    progress::instance::{Attempt, Detail, Outcome, Slot},
 };
 
 /// Maximum number of tests in an upload.

@@ -2,6 +2,14 @@
 
 use std::{collections::HashSet, sync::Arc};
 
+use assay_ledger::{
+    failure,
+    instance::steps::{self, StoredStep, Writer},
+    progress::{
+        instance::{Attempt, Detail, Links, Outcome, Slot},
+        merge::ANNOUNCED,
+    },
+};
 use assay_proto::{
     Classification, Fault, TestCaseId, TestResult, Timestamp,
     execution::{InstanceResultInput, StepResultInput},
@@ -9,15 +17,7 @@ use assay_proto::{
 use assay_records::Check;
 use chrono::{Datelike, TimeDelta};
 
-use crate::{
-    failure,
-    instance::steps::{self, StoredStep, Writer},
-    progress::{
-        instance::{Attempt, Detail, Links, Outcome, Slot},
-        merge::ANNOUNCED,
-    },
-    result::{classification, link},
-};
+use crate::result::{classification, link};
 
 /// Maximum number of violations in an answer.
 pub(crate) const MOST_VIOLATIONS: usize = 20;

@@ -2,18 +2,13 @@
 
 use assay_auth::Caller;
 use assay_events::ExecutionAction;
-use assay_proto::{
-    ExecutionId, Fault, ProjectId, TestSetId, catalog::Snapshot, execution::ExecutionMode,
-};
-use sqlx::PgTransaction;
-
-use super::{resolve, rules::Reported};
-use crate::{
+use assay_ledger::{
     change,
-    execution::{self, origin::Origin, rules::IdempotentRequest},
+    execution::{self, rules::IdempotentRequest},
     failure,
     instance::{self, attempts},
     known_failure,
+    origin::Origin,
     progress::{
         execution::ExecutionState,
         merge::{classify, merge},
@@ -22,6 +17,12 @@ use crate::{
     settle::{count_instances, events::announce, expect_instances},
     test_report,
 };
+use assay_proto::{
+    ExecutionId, Fault, ProjectId, TestSetId, catalog::Snapshot, execution::ExecutionMode,
+};
+use sqlx::PgTransaction;
+
+use super::{resolve, rules::Reported};
 
 /// Stores a completed execution with this id, its reports and instances.
 pub(crate) async fn store(

@@ -1,12 +1,13 @@
 //! The instance of a shared test report.
 
+use assay_ledger::instance;
 use assay_proto::{
     CustomerId, EnumColumn, Fault, InstanceId, ShareLinkId, TestReportId, TestResult,
     execution::Instance,
 };
 use sqlx::{FromRow, PgExecutor, PgPool};
 
-use crate::{artifact::Artifacts, instance};
+use crate::artifact::Artifacts;
 
 /// The instance to show, and the number of instances of its report.
 #[derive(FromRow)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use assay_auth::hash_of_secret;
+use assay_ledger::execution::store::find;
 use assay_proto::{
     Fault, ResultChange, TestReportId,
     execution::{
@@ -26,7 +27,7 @@ use super::{
 };
 use crate::{
     artifact::Artifacts,
-    execution::{store::find, summary, verdict},
+    execution::{summary, verdict},
     failure,
     page::Pages,
     test_report::entries::{self, Filter},

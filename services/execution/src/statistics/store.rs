@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use assay_ledger::execution::store::OF_REPORTS;
 use assay_proto::{
     CustomerId, EnvironmentId, ExecutionStatistic, Fault, ProjectId, TestCaseId, TestReportId,
     TestSetId, execution::TestCaseRun,
@@ -10,10 +11,7 @@ use assay_runtime::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool};
 use uuid::Uuid;
 
-use crate::{
-    execution::{list::WINDOW, store::OF_REPORTS},
-    statistics::filter::Filter,
-};
+use crate::{execution::list::WINDOW, statistics::filter::Filter};
 
 /// The executions of the test set `$2` of the customer `$1` with ids from `$3` up to the one before `$4`,
 /// the latest first when they are ordered by [`LATEST`].

@@ -1,6 +1,7 @@
 //! The test reports of an execution as entries of a list, each with its last results.
 
 use assay_fingerprint::Fingerprint;
+use assay_ledger::progress::execution::ExecutionState;
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ReportStatus, ResultChange, TestReportId, TestResult,
     Timestamp,
@@ -11,8 +12,6 @@ use assay_records::{Check, Criterion, criteria};
 use assay_runtime::list::{Rows, Slice};
 use sqlx::{PgPool, QueryBuilder};
 use uuid::Uuid;
-
-use crate::progress::execution::ExecutionState;
 
 /// Selects reports of an execution.
 #[derive(Clone, Debug)]

@@ -1,12 +1,11 @@
 //! The test reports of an execution, as a stream.
 
+use assay_ledger::test_report::store;
 use assay_proto::{CustomerId, ExecutionId, Fault, Listed, TestReportId, execution::TestReport};
 use assay_runtime::list::{self, Rows, Slice};
 use futures::{Stream, TryStreamExt};
 use prost::Message;
 use sqlx::{FromRow, PgExecutor, PgPool};
-
-use super::store;
 
 /// Returns the reports of an execution, in the order of its test set, in parts that fit into a
 /// message.

@@ -7,6 +7,14 @@ mod store;
 
 use assay_auth::Caller;
 use assay_events::{Event, EventType, ReportsAction, publish_all};
+use assay_ledger::{
+    known_failure::store::latest_end,
+    progress::execution::ExecutionState,
+    test_report::{
+        path::TestReportPath,
+        store::{get, of_ids},
+    },
+};
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId,
     events::ReportState,
@@ -16,12 +24,7 @@ use assay_records::Change;
 use sqlx::PgTransaction;
 
 use self::selection::Review;
-use super::{
-    path::TestReportPath,
-    rules,
-    store::{get, of_ids},
-};
-use crate::{known_failure::store::latest_end, progress::execution::ExecutionState};
+use super::rules;
 
 /// Stores and publishes the review of a report. Returns the reviewed report.
 pub(super) async fn review(

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Debug, Display};
 
-use crate::progress::{execution::ExecutionState, report::TestReportState};
+use assay_ledger::progress::{execution::ExecutionState, report::TestReportState};
 
 /// A field whose stored value differs from the derived one.
 #[derive(Debug, sqlx::FromRow)]

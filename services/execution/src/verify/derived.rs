@@ -1,13 +1,7 @@
 //! The state of an execution as it follows from its results, by the functions that set it while results
 //! arrive.
 
-use assay_proto::{
-    CustomerId, ExecutionId, ExecutionStatus, Fault, ReportStatus, TestResult,
-    execution::ExecutionMode, value_of,
-};
-use sqlx::PgTransaction;
-
-use crate::{
+use assay_ledger::{
     change,
     execution::store::has_expired,
     known_failure,
@@ -16,6 +10,11 @@ use crate::{
     },
     test_report::store::{self, RecordedReport},
 };
+use assay_proto::{
+    CustomerId, ExecutionId, ExecutionStatus, Fault, ReportStatus, TestResult,
+    execution::ExecutionMode, value_of,
+};
+use sqlx::PgTransaction;
 
 /// Derives an execution and its reports from what is recorded. Of an execution that has expired, whose
 /// instances may have been removed, only what follows from its reports is derived.

@@ -1,5 +1,10 @@
 //! The stored and the derived state of an execution.
 
+use assay_ledger::{
+    execution::{self, store::tags},
+    progress::{execution::ExecutionState, report::TestReportState},
+    test_report::{self, store::RecordedReport},
+};
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId};
 use sqlx::PgTransaction;
 
@@ -7,11 +12,6 @@ use super::{
     compare::{Difference, of_execution, of_report},
     derived::derive,
     store,
-};
-use crate::{
-    execution::{self, store::tags},
-    progress::{execution::ExecutionState, report::TestReportState},
-    test_report::{self, store::RecordedReport},
 };
 
 pub(super) struct Examined {

@@ -3,6 +3,11 @@
 use std::collections::BTreeMap;
 
 use assay_events::ReportsAction;
+use assay_ledger::{
+    execution::store::{OF_REPORTS, find},
+    progress::rules::is_pending,
+    test_report,
+};
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, TestCaseId,
     events::{ExecutionChanged, ReportState, ReportsChanged},
@@ -12,11 +17,6 @@ use sqlx::{AssertSqlSafe, FromRow, PgPool};
 use uuid::Uuid;
 
 use super::REBUILT;
-use crate::{
-    execution::store::{OF_REPORTS, find},
-    progress::rules::is_pending,
-    test_report,
-};
 
 /// Reports of test cases.
 #[derive(Default)]

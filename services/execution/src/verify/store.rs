@@ -1,12 +1,13 @@
 //! The stored state and the state derived from results, in PostgreSQL, of all customers.
 
 use assay_fingerprint::Fingerprint;
+use assay_ledger::failure::derive;
 use assay_proto::{CustomerId, ExecutionId, Fault};
 use assay_runtime::begin;
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
 
 use super::compare::Difference;
-use crate::{failure::derive, insight::days};
+use crate::insight::days;
 
 /// Derives counters from reports.
 const COUNTERS: &str = "

@@ -1,10 +1,10 @@
 //! Conversion of instances to tests of a CTRF report.
 
 use assay_formats::{Attempt, Nature, Problem, Property, Step, Test};
+use assay_ledger::instance::steps::StoredStep;
 use assay_proto::TestResult;
 
 use super::{instance::Instance, junit::without_output};
-use crate::instance::steps::StoredStep;
 
 /// Returns an instance as a test with its attempts.
 pub(super) fn test(instance: &Instance<'_>) -> Test {

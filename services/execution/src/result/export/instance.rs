@@ -1,8 +1,7 @@
 //! The instances of an export, in any format.
 
+use assay_ledger::{instance::steps::StoredStep, progress::instance::Outcome};
 use assay_proto::{Label, Link, TestResult};
-
-use crate::{instance::steps::StoredStep, progress::instance::Outcome};
 
 /// The number of tests in a file, by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, sqlx::FromRow)]

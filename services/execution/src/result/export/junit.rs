@@ -4,11 +4,11 @@
 use std::fmt::Write;
 
 use assay_formats::{ABORTED, Nature, OUTPUT, Property};
+use assay_ledger::{instance::steps::StoredStep, progress::instance::Outcome};
 use assay_proto::{Label, TestResult, Timestamp};
 use chrono::SecondsFormat;
 
 use super::instance::{EarlierAttempt, Instance, Totals};
-use crate::{instance::steps::StoredStep, progress::instance::Outcome};
 
 /// Maximum length of the attribute `message`, in characters. The element has the whole text.
 const MESSAGE: usize = 1000;

@@ -3,6 +3,10 @@
 
 use std::collections::VecDeque;
 
+use assay_ledger::{
+    instance::steps::{self, StoredStep},
+    progress::rules::result_of_missing,
+};
 use assay_proto::{
     CustomerId, Fault, Label, Link, TestReportId, TestResult, Timestamp, execution::TestReport,
 };
@@ -13,10 +17,6 @@ use sqlx::PgPool;
 use super::{
     MESSAGE, REPORTS,
     store::{self, StoredAttempt},
-};
-use crate::{
-    instance::steps::{self, StoredStep},
-    progress::rules::result_of_missing,
 };
 
 /// Number of attempts, and about how many bytes of them, that one query reads.

@@ -1,11 +1,11 @@
 //! The instances of an export in PostgreSQL. Every statement is bound to one customer.
 
+use assay_ledger::{instance::steps, progress::instance::Outcome};
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId, TestResult, Timestamp, value_of};
 use futures::TryStreamExt;
 use sqlx::{FromRow, PgExecutor};
 
 use super::instance::{EarlierAttempt, Totals};
-use crate::{instance::steps, progress::instance::Outcome};
 
 /// An instance of one of several reports.
 #[derive(FromRow)]

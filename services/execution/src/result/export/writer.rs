@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use assay_formats::{CtrfWriter, Property};
+use assay_ledger::progress::execution::ExecutionState;
 use assay_proto::execution::{Execution, ReportFormat};
 
 use super::{
@@ -10,7 +11,6 @@ use super::{
     instance::{Instance, Totals},
     junit,
 };
-use crate::progress::execution::ExecutionState;
 
 /// Writes a file in parts.
 #[derive(Clone)]

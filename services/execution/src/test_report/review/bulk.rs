@@ -2,6 +2,7 @@
 
 use assay_auth::Caller;
 use assay_events::publish_all;
+use assay_ledger::{execution::store::lock, known_failure, progress::execution::ExecutionState};
 use assay_proto::{
     ExecutionId, Fault, KnownFailureId, ProjectId, TestReportId, execution::ReviewedTestReports,
 };
@@ -14,7 +15,6 @@ use super::{
     selection::{Review, Selection},
     store,
 };
-use crate::{execution::store::lock, known_failure, progress::execution::ExecutionState};
 
 /// Stores and publishes a review of reports of an execution.
 pub(super) async fn review(

@@ -2,16 +2,14 @@
 
 use assay_auth::Caller;
 use assay_fingerprint::Fingerprint;
+use assay_ledger::known_failure::rules::{check_end, check_ticket};
 use assay_proto::{
     Fault, ReportStatus, TestReportId, TestResult, Timestamp, execution::ReviewInput, name_of,
 };
 use assay_records::Check;
 
 use super::seen::Seen;
-use crate::{
-    known_failure::rules::{check_end, check_ticket},
-    test_report::rules::{is_review, require_permission},
-};
+use crate::test_report::rules::{is_review, require_permission};
 
 /// Maximum number of reports that are selected by their ids.
 const MOST_REPORTS: usize = 10_000;

@@ -1,6 +1,14 @@
 //! Reviews in PostgreSQL. Every statement is bound to one customer.
 
 use assay_auth::Caller;
+use assay_ledger::{
+    execution::store as executions,
+    progress::execution::ExecutionState,
+    test_report::{
+        path::TestReportPath,
+        store::{find, get},
+    },
+};
 use assay_proto::{
     CustomerId, ExecutionId, Fault, InputColumns, KnownFailureId, TestReportId,
     events::ReportState,
@@ -13,15 +21,7 @@ use super::{
     seen::{Judgement, Locked},
     selection::{Mute, Review, Selection},
 };
-use crate::{
-    execution::store as executions,
-    progress::execution::ExecutionState,
-    test_report::{
-        path::TestReportPath,
-        rules::is_review,
-        store::{find, get},
-    },
-};
+use crate::test_report::rules::is_review;
 
 #[derive(sqlx::FromRow)]
 struct OfExecution {

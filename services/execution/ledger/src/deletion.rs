@@ -1,0 +1,3 @@
+//! Deleted projects and customers, whose executions are hidden at once and removed later.
+
+pub mod store;

@@ -1,0 +1,325 @@
+//! Known failures in PostgreSQL. Every statement is bound to one customer.
+
+use std::collections::{HashMap, HashSet};
+
+use assay_auth::Caller;
+use assay_fingerprint::Fingerprint;
+use assay_proto::{
+    CustomerId, ExecutionId, Fault, KnownFailureId, OnConstraint, ProjectId, TestCaseId, Timestamp,
+    execution::{FailureMatch, KnownFailure, KnownFailureInput},
+};
+use assay_runtime::list::{Rows, Slice};
+use sqlx::{
+    AssertSqlSafe, PgExecutor, PgPool, PgTransaction, Postgres, postgres::PgArguments,
+    query::QueryAs,
+};
+
+use super::rules::{LONGEST, MOST, NewKnownFailure};
+
+/// Maximum number of known failures that expire in a transaction.
+const EXPIRED_AT_ONCE: i64 = 500;
+
+/// Reads known failures. `rest` selects and orders them.
+fn select(rest: &'static str) -> QueryAs<'static, Postgres, KnownFailure, PgArguments> {
+    let columns = KnownFailure::COLUMNS;
+    sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns} from known_failure k
+         left join lateral (
+             select e.request_time
+             from kept_failure f
+             join execution e on e.customer_id = f.customer_id and e.id = f.execution_id
+             where f.customer_id = k.customer_id and f.project_id = k.project_id
+               and f.fingerprint = k.fingerprint
+               and (k.test_case_id is null or f.test_case_id = k.test_case_id)
+             order by f.execution_id desc
+             limit 1
+         ) as last on true
+         {rest}"
+    )))
+}
+
+/// Returns the time until which failures may be muted now.
+pub async fn latest_end(db: impl PgExecutor<'_>) -> Result<Timestamp, Fault> {
+    let latest = sqlx::query_scalar("select now() + make_interval(days => $1)");
+    Ok(latest.bind(LONGEST).fetch_one(db).await?)
+}
+
+/// Lists the known failures of a project, newest first.
+pub async fn list(
+    db: &PgPool,
+    customer: CustomerId,
+    project: ProjectId,
+    slice: &Slice,
+) -> Result<Rows<KnownFailure>, Fault> {
+    let known = select(
+        "where k.customer_id = $1 and k.project_id = $2 and k.id < $3
+           and ($4::text is null or concat_ws(E'\\n', k.headline, k.ticket, k.comment) ilike $4)
+         order by k.id desc
+         limit $5",
+    );
+    let known = known
+        .bind(customer)
+        .bind(project)
+        .bind(slice.before()?)
+        .bind(slice.pattern.as_deref())
+        .bind(slice.limit);
+    slice.read(known.fetch(db)).await
+}
+
+pub async fn get(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    id: KnownFailureId,
+) -> Result<KnownFailure, Fault> {
+    let known = select("where k.customer_id = $1 and k.project_id = $2 and k.id = $3");
+    let known = known.bind(customer).bind(project).bind(id).fetch_optional(db).await?;
+    known.ok_or(Fault::NotFound("known failure"))
+}
+
+pub async fn lock(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    id: KnownFailureId,
+) -> Result<KnownFailure, Fault> {
+    let known =
+        select("where k.customer_id = $1 and k.project_id = $2 and k.id = $3 for update of k");
+    let known = known.bind(customer).bind(project).bind(id).fetch_optional(&mut **tx).await?;
+    known.ok_or(Fault::NotFound("known failure"))
+}
+
+/// Stores a known failure, with the message of a failure that it is about. Fails if there is none.
+pub async fn create(
+    tx: &mut PgTransaction<'_>,
+    caller: &Caller,
+    project: ProjectId,
+    known: &NewKnownFailure,
+) -> Result<KnownFailureId, Fault> {
+    let insert = sqlx::query_scalar(
+        "insert into known_failure (customer_id, id, project_id, fingerprint, test_case_id,
+             ticket, comment, muted_until, created_by_id, created_by, headline)
+         select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, headline
+         from kept_failure
+         where customer_id = $1 and project_id = $3 and fingerprint = $4
+           and ($5::uuid is null or test_case_id = $5)
+         order by execution_id desc
+         limit 1
+         returning id",
+    );
+    let id: Option<KnownFailureId> = insert
+        .bind(caller.customer)
+        .bind(KnownFailureId::new())
+        .bind(project)
+        .bind(&known.fingerprint.as_bytes()[..])
+        .bind(known.test_case)
+        .bind(&known.ticket)
+        .bind(&known.comment)
+        .bind(known.muted_until)
+        .bind(caller.user)
+        .bind(&*caller.name)
+        .fetch_optional(&mut **tx)
+        .await
+        .on_constraint("known_failure_cause_key", Fault::AlreadyExists("known failure"))?;
+    id.ok_or_else(|| {
+        let field = if known.test_case.is_some() { "TestCaseId" } else { "Fingerprint" };
+        Fault::invalid(field, "must be of a failure of the project")
+    })
+}
+
+/// Fails if a project has more known failures than it may have.
+pub async fn check_number(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+) -> Result<(), Fault> {
+    let count = sqlx::query_scalar(
+        "select count(*) from known_failure where customer_id = $1 and project_id = $2",
+    );
+    let count: i64 = count.bind(customer).bind(project).fetch_one(&mut **tx).await?;
+    if count <= MOST {
+        return Ok(());
+    }
+    let reason = format!(
+        "a project may have {MOST} known failures: mute causes for every test case, or delete \
+         known failures that have ended"
+    );
+    Err(Fault::Refused { code: "too_many_known_failures", reason })
+}
+
+/// Writes the fields that clients change.
+pub async fn save(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: KnownFailureId,
+    input: &KnownFailureInput,
+) -> Result<(), Fault> {
+    let update = sqlx::query(
+        "update known_failure
+         set ticket = $3, comment = $4, muted_until = $5, revision = revision + 1,
+             is_expired = is_expired and $5 <= now()
+         where customer_id = $1 and id = $2",
+    );
+    update
+        .bind(customer)
+        .bind(id)
+        .bind(input.ticket.as_deref().unwrap_or_default())
+        .bind(input.comment.as_deref().unwrap_or_default())
+        .bind(input.muted_until)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+pub async fn delete(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    id: KnownFailureId,
+) -> Result<(), Fault> {
+    let delete = sqlx::query(
+        "delete from known_failure where customer_id = $1 and project_id = $2 and id = $3",
+    );
+    let done = delete.bind(customer).bind(project).bind(id).execute(&mut **tx).await?;
+    if done.rows_affected() == 0 { Err(Fault::NotFound("known failure")) } else { Ok(()) }
+}
+
+/// Marks known failures of all customers whose end has passed, and returns them.
+pub async fn expire(
+    tx: &mut PgTransaction<'_>,
+) -> Result<Vec<(CustomerId, ProjectId, KnownFailureId)>, Fault> {
+    let expired = sqlx::query_as(
+        "update known_failure k
+         set is_expired = true
+         from (
+             select customer_id, id from known_failure
+             where muted_until <= now() and not is_expired
+             order by muted_until
+             limit $1
+             for no key update skip locked
+         ) as ended
+         where k.customer_id = ended.customer_id and k.id = ended.id
+         returning k.customer_id, k.project_id, k.id",
+    );
+    Ok(expired.bind(EXPIRED_AT_ONCE).fetch_all(&mut **tx).await?)
+}
+
+/// Lists the test cases that a cause has made fail in these days, by their ids.
+pub async fn matches(
+    db: &PgPool,
+    customer: CustomerId,
+    project: ProjectId,
+    fingerprint: Fingerprint,
+    days: i32,
+    slice: &Slice,
+) -> Result<Rows<FailureMatch>, Fault> {
+    let after = TestCaseId::from_field_if_any("cursor", slice.after.as_deref())?;
+    let matches = sqlx::query_as(
+        "select matched.test_case_id, r.test_case_identifier, r.test_case_name,
+                matched.executions, e.request_time as last_seen
+         from (
+             select test_case_id, count(distinct execution_id)::int as executions,
+                    (array_agg(test_report_id order by execution_id desc))[1] as report
+             from kept_failure
+             where customer_id = $1 and project_id = $2 and fingerprint = $3
+               and execution_id >= first_id_at(now() - make_interval(days => $4))
+               and ($5::uuid is null or test_case_id > $5)
+             group by test_case_id
+             order by test_case_id
+             limit $6
+         ) as matched
+         join test_report r on r.customer_id = $1 and r.id = matched.report
+         join execution e on e.customer_id = $1 and e.id = r.execution_id
+         order by matched.test_case_id",
+    );
+    let matches: Vec<FailureMatch> = matches
+        .bind(customer)
+        .bind(project)
+        .bind(&fingerprint.as_bytes()[..])
+        .bind(days)
+        .bind(after)
+        .bind(slice.limit)
+        .fetch_all(db)
+        .await?;
+    Ok(matches.into())
+}
+
+/// Returns those of the failing reports whose failures are all known, with the ticket of one of the
+/// known failures, by the ids of the reports.
+pub async fn muted(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: &str,
+    reports: &[String],
+) -> Result<HashMap<String, String>, Fault> {
+    if reports.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let has_known = sqlx::query_scalar(
+        "select exists (
+             select from known_failure where customer_id = $1 and project_id = $2::uuid
+         )",
+    );
+    let has_known: bool = has_known.bind(customer).bind(project).fetch_one(&mut **tx).await?;
+    if !has_known {
+        return Ok(HashMap::new());
+    }
+    let muted: Vec<(String, String)> = sqlx::query_as(
+        "select f.test_report_id::text, max(k.ticket)
+         from failure f
+         left join lateral (
+             select id, ticket from known_failure k
+             where k.customer_id = $1 and k.project_id = f.project_id
+               and k.fingerprint = f.fingerprint
+               and (k.test_case_id is null or k.test_case_id = f.test_case_id)
+               and k.muted_until > now()
+             order by test_case_id
+             limit 1
+         ) as k on true
+         where f.customer_id = $1 and f.test_report_id = any($2::text[]::uuid[])
+         group by f.test_report_id
+         having bool_and(k.id is not null)",
+    )
+    .bind(customer)
+    .bind(reports)
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(muted.into_iter().collect())
+}
+
+/// Marks the failures of reports as known or as unknown.
+pub async fn mark(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    reports: &[&String],
+    is_known: bool,
+) -> Result<(), Fault> {
+    if reports.is_empty() {
+        return Ok(());
+    }
+    let mark = sqlx::query(
+        "update failure set is_known = $3
+         where customer_id = $1 and test_report_id = any($2::text[]::uuid[]) and is_known <> $3",
+    );
+    mark.bind(customer).bind(reports).bind(is_known).execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Returns the failing reports of an execution whose failures are all marked as known.
+pub async fn marked(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<HashSet<String>, Fault> {
+    let marked: Vec<String> = sqlx::query_scalar(
+        "select test_report_id::text from failure
+         where customer_id = $1 and execution_id = $2
+         group by test_report_id
+         having bool_and(is_known)",
+    )
+    .bind(customer)
+    .bind(execution)
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(marked.into_iter().collect())
+}

@@ -1,0 +1,58 @@
+//! Settings for how long leases and executions last.
+
+use std::time::Duration;
+
+use crate::execution::rules::LONGEST_GRACE;
+
+/// Settings for how long leases and executions last.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct LeaseSettings {
+    /// Seconds until a lease expires that its engine does not renew. The work then returns to the
+    /// queue
+    #[arg(
+        long,
+        env = "ASSAY_LEASE_SECONDS",
+        default_value_t = 60,
+        value_parser = clap::value_parser!(u32).range(1..=3600)
+    )]
+    pub lease_seconds: u32,
+    /// Number of leases on the same work that may expire before it ends as an engine failure
+    #[arg(
+        long,
+        env = "ASSAY_LEASE_LOSSES",
+        default_value_t = 3,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
+    pub lease_losses: u32,
+    /// Maximum duration of an execution in hours, counted from its request. Applies also if its
+    /// test set has no time-out or a longer one. Unfinished tests are aborted
+    #[arg(
+        long,
+        env = "ASSAY_EXECUTION_HOURS",
+        default_value_t = 168,
+        value_parser = clap::value_parser!(u32).range(1..=100_000)
+    )]
+    pub execution_hours: u32,
+    /// Seconds from the last result of an open execution until it ends, unless its client chooses
+    /// another time. Announced tests without a result are aborted
+    #[arg(
+        long,
+        env = "ASSAY_GRACE_SECONDS",
+        default_value_t = 900,
+        value_parser = clap::value_parser!(i32).range(1..=LONGEST_GRACE.into())
+    )]
+    pub grace_seconds: i32,
+}
+
+impl LeaseSettings {
+    /// Returns the time after which a lease expires unless it is renewed.
+    pub fn lease(self) -> Duration {
+        Duration::from_secs(self.lease_seconds.into())
+    }
+
+    /// Returns the minutes from the request of an execution with this time-out to its deadline.
+    pub fn deadline_in_min(self, time_out: f64) -> f64 {
+        let longest = f64::from(self.execution_hours) * 60.0;
+        if time_out > 0.0 { time_out.min(longest) } else { longest }
+    }
+}

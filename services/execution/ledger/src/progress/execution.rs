@@ -1,0 +1,356 @@
+//! The state of an execution. Its row is locked while the state changes.
+
+use assay_auth::Caller;
+use assay_events::{ExecutionAction, ReportsAction};
+use assay_proto::{
+    EnumColumn, ExecutionId, ExecutionStatistic, ExecutionStatus, ProjectId, TestReportId,
+    TestResult, TestSetId, Timestamp,
+    catalog::{Gate, Snapshot},
+    events::{ExecutionChanged, ReportState, ReportsChanged},
+    execution::{Execution, ExecutionMode, OpenExecutionInput},
+    worst,
+};
+use uuid::Uuid;
+
+use crate::{
+    origin::Origin,
+    progress::{
+        instance::Outcome,
+        report::TestReportState,
+        rules::{earliest, overall},
+        totals::ReportTotals,
+    },
+};
+
+/// The results of which an execution counts the ended reports.
+const COUNTED: [TestResult; 5] = [
+    TestResult::Passed,
+    TestResult::Failed,
+    TestResult::Error,
+    TestResult::Canceled,
+    TestResult::Aborted,
+];
+
+/// Maximum number of reports in an event. JetStream accepts messages of up to 1 MiB.
+const REPORTS_IN_EVENT: usize = 500;
+
+/// An execution without its test reports.
+#[derive(Clone, Debug, Default, sqlx::FromRow)]
+pub struct ExecutionState {
+    #[sqlx(flatten)]
+    pub execution: Execution,
+    #[sqlx(flatten)]
+    pub statistic: ExecutionStatistic,
+    #[sqlx(try_from = "EnumColumn<ExecutionMode>")]
+    mode: i32,
+    #[sqlx(rename = "request_user_id", try_from = "uuid::Uuid")]
+    requested_by_id: String,
+    pub start_date_time: Option<Timestamp>,
+    pub finish_date_time: Option<Timestamp>,
+    pub total_duration_in_sec: f64,
+    /// The executions of its series that results are compared with, the latest first.
+    pub baseline: Vec<Uuid>,
+    pub revision: i64,
+    /// Whether a user has canceled it.
+    pub is_canceled: bool,
+    /// The end of an execution of the past.
+    pub past_end: Option<Timestamp>,
+    /// The branch whose executions are the series of a branch without any. Set for new executions
+    /// only.
+    #[sqlx(skip)]
+    pub default_branch: String,
+    /// The rules for the verdict. Set for new executions only.
+    #[sqlx(skip)]
+    pub gate: Gate,
+    /// Minutes from the request to the deadline. Set for new executions only.
+    #[sqlx(skip)]
+    pub deadline_in_min: f64,
+}
+
+impl ExecutionState {
+    /// Creates an execution of a test set that was copied from the catalog.
+    pub fn new(
+        caller: &Caller,
+        id: ExecutionId,
+        (project, set): (ProjectId, TestSetId),
+        snapshot: Snapshot,
+        origin: Origin,
+        mode: ExecutionMode,
+    ) -> Self {
+        let id = id.to_string();
+        let (subject, environment) = (snapshot.subject.as_ref(), snapshot.environment.as_ref());
+        let mut execution = Execution {
+            id: id.clone(),
+            project_id: project.to_string(),
+            test_set_id: set.to_string(),
+            test_set_name: snapshot.test_set_name,
+            software_version_id: subject.map(|subject| subject.id.clone()),
+            software_version: subject.map(|subject| subject.identifier.clone()),
+            software_name: subject.map(|subject| subject.name.clone()),
+            environment_id: environment.map(|environment| environment.id.clone()),
+            environment_name: environment.map(|environment| environment.name.clone()),
+            request_user: caller.name.to_string(),
+            tags: origin.tags.or(snapshot.tags).unwrap_or_default(),
+            branch: origin.branch,
+            commit: origin.commit,
+            build: origin.build,
+            ci_url: origin.ci_url,
+            stop_on_failure: snapshot.stop_on_failure,
+            time_out: snapshot.time_out,
+            ..Execution::default()
+        };
+        execution.set_status(ExecutionStatus::Queued);
+        execution.set_result(TestResult::NotExecuted);
+        let statistic = ExecutionStatistic {
+            execution_id: id,
+            environment_id: execution.environment_id.clone(),
+            environment_name: execution.environment_name.clone(),
+            software_version_id: execution.software_version_id.clone(),
+            software_version: execution.software_version.clone(),
+            software_name: execution.software_name.clone(),
+            tags: execution.tags.clone(),
+            ..ExecutionStatistic::default()
+        };
+        let requested_by_id = caller.user.to_string();
+        let mode = mode.into();
+        let (default_branch, gate) = (snapshot.default_branch, snapshot.gate.unwrap_or_default());
+        Self {
+            execution,
+            statistic,
+            mode,
+            requested_by_id,
+            default_branch,
+            gate,
+            revision: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Makes a new execution one of the past. Its id has the time of its request, by which lists
+    /// and histories are ordered.
+    pub fn move_to_past(&mut self, request_time: Timestamp, end: Timestamp) {
+        let seconds = u64::try_from(request_time.0.timestamp()).unwrap_or_default();
+        let time = numbered(seconds, request_time.0.timestamp_subsec_nanos(), 0);
+        let id = Uuid::new_v7(time).to_string();
+        self.execution.id.clone_from(&id);
+        self.statistic.execution_id = id;
+        self.execution.request_time = Some(request_time);
+        self.past_end = Some(end);
+    }
+
+    /// Whether the results were imported after the fact.
+    pub fn is_past(&self) -> bool {
+        self.past_end.is_some()
+    }
+
+    /// Returns the ids of new reports. `first` is the number of the first one in the execution, from 0.
+    /// They have the time of the execution, so that their results are in the partitions that are kept
+    /// until it expires.
+    pub fn ids_of_reports(&self, first: i32) -> impl Iterator<Item = TestReportId> + use<> {
+        let id: Uuid = self.execution.id.parse().unwrap_or_default();
+        let (seconds, nanoseconds) =
+            id.get_timestamp().map(|time| time.to_unix()).unwrap_or_default();
+        let first = u64::try_from(first).unwrap_or_default();
+        (first..)
+            .map(move |number| TestReportId(Uuid::new_v7(numbered(seconds, nanoseconds, number))))
+    }
+
+    /// Opens a new execution: it adopts test cases as their results arrive.
+    pub fn open(&mut self, input: &OpenExecutionInput, grace_in_sec: i32) {
+        let execution = &mut self.execution;
+        execution.is_open = true;
+        execution.key.clone_from(&input.key);
+        execution.reporters = input.reporters;
+        execution.grace_in_sec = Some(grace_in_sec);
+        // Its clients run the tests, and no list says which have not started.
+        execution.stop_on_failure = false;
+        execution.set_status(ExecutionStatus::Running);
+    }
+
+    pub fn mode(&self) -> ExecutionMode {
+        ExecutionMode::try_from(self.mode).unwrap_or_default()
+    }
+
+    pub fn has_ended(&self) -> bool {
+        matches!(self.execution.status(), ExecutionStatus::Completed | ExecutionStatus::Canceled)
+    }
+
+    /// Whether a failure has canceled the tests that have not started.
+    pub fn is_stopping(&self) -> bool {
+        let failed = matches!(self.execution.result(), TestResult::Failed | TestResult::Error);
+        self.execution.stop_on_failure && failed
+    }
+
+    pub fn is_dispatched(&self) -> bool {
+        self.mode() == ExecutionMode::Dispatch
+    }
+
+    /// Adds pending reports to the counts.
+    pub fn expect(&mut self, reports: usize) {
+        let reports = i32::try_from(reports).unwrap_or(i32::MAX);
+        self.statistic.test_cases_total += reports;
+        self.statistic.test_cases_pending += reports;
+    }
+
+    /// Adds a finished instance of a report that has this result with it.
+    pub fn add(&mut self, outcome: &Outcome, of_report: TestResult) {
+        self.conclude(overall(self.execution.result(), of_report));
+        self.start_date_time = earliest(self.start_date_time, outcome.start_date_time);
+        self.finish_date_time = self.finish_date_time.max(outcome.finish_date_time);
+        self.total_duration_in_sec += outcome.duration_in_sec;
+    }
+
+    /// Applies the outcomes of all reports, after some of them have changed.
+    pub fn recount(&mut self, reports: &ReportTotals) {
+        let results = reports.results.iter().flat_map(|result| TestResult::try_from(*result));
+        self.conclude(results.fold(TestResult::NotExecuted, overall));
+        self.start_date_time = reports.start_date_time;
+        self.finish_date_time = reports.finish_date_time;
+        self.total_duration_in_sec = reports.total_duration_in_sec;
+    }
+
+    /// Sets the result that follows from that of all reports. If the execution was canceled, it is at
+    /// best `Canceled`, even if every test so far has passed. This alone decides it, while results arrive
+    /// and when they are verified.
+    pub fn conclude(&mut self, of_reports: TestResult) {
+        let canceled = if self.is_canceled { TestResult::Canceled } else { of_reports };
+        self.execution.set_result(worst(of_reports, canceled));
+    }
+
+    /// Whether the result may be that of a report that passed at first and was then canceled: then only
+    /// the other reports decide whether one passes.
+    pub fn is_unsure(&self) -> bool {
+        self.execution.result() == TestResult::Passed && self.statistic.test_cases_passed == 0
+    }
+
+    /// Counts all reports and applies their outcomes.
+    pub fn count_all(&mut self, reports: &[TestReportState]) {
+        let statistic = &mut self.statistic;
+        (statistic.test_cases_total, statistic.test_cases_pending) = (0, 0);
+        for result in COUNTED {
+            *self.count(result) = 0;
+        }
+        self.expect(reports.len());
+        for result in reports.iter().filter_map(TestReportState::ended_result) {
+            self.statistic.test_cases_pending -= 1;
+            *self.count(result) += 1;
+        }
+        self.recount(&totals(reports));
+    }
+
+    /// Counts a report as pending again that had ended with this result.
+    pub fn reopen_report(&mut self, result: TestResult) {
+        self.statistic.test_cases_pending += 1;
+        *self.count(result) -= 1;
+    }
+
+    /// Counts a report that has ended with this result.
+    pub fn end_report(&mut self, result: TestResult) {
+        self.conclude(overall(self.execution.result(), result));
+        self.statistic.test_cases_pending -= 1;
+        *self.count(result) += 1;
+    }
+
+    /// Returns the number of ended reports with this result.
+    fn count(&mut self, result: TestResult) -> &mut i32 {
+        let statistic = &mut self.statistic;
+        match result {
+            TestResult::Passed => &mut statistic.test_cases_passed,
+            TestResult::Failed => &mut statistic.test_cases_failed,
+            TestResult::Error => &mut statistic.test_cases_with_error,
+            TestResult::Canceled => &mut statistic.test_cases_canceled,
+            TestResult::Aborted | TestResult::NotExecuted | TestResult::Unspecified => {
+                &mut statistic.test_cases_aborted
+            }
+        }
+    }
+
+    pub fn complete(&mut self) {
+        self.execution.set_status(ExecutionStatus::Completed);
+    }
+
+    pub fn cancel(&mut self) {
+        self.execution.set_status(ExecutionStatus::Canceled);
+        self.is_canceled = true;
+        self.conclude(self.execution.result());
+    }
+
+    /// Returns the time from the first start to the last finish if both were reported, and the sum
+    /// of all durations otherwise.
+    pub fn duration_in_sec(&self) -> f64 {
+        match (self.start_date_time, self.finish_date_time) {
+            (Some(start), Some(finish)) if finish > start => (finish.0 - start.0).as_seconds_f64(),
+            _ => self.total_duration_in_sec,
+        }
+    }
+
+    /// Returns the event that `action` has happened to the execution.
+    pub fn event(&self, action: ExecutionAction) -> ExecutionChanged {
+        ExecutionChanged {
+            execution_id: self.execution.id.clone(),
+            project_id: self.execution.project_id.clone(),
+            test_set_id: self.execution.test_set_id.clone(),
+            action: action.name().to_owned(),
+            status: self.execution.status,
+            result: self.execution.result,
+            revision: self.revision,
+            statistic: Some(self.statistic.clone()),
+            run_duration_in_sec: self.duration_in_sec(),
+            requested_by_id: Some(self.requested_by_id.clone()),
+            test_set_name: Some(self.execution.test_set_name.clone()),
+            failed_test_cases: Vec::new(),
+            tags: self.execution.tags.clone(),
+            branch: self.execution.branch.clone(),
+            commit: self.execution.commit.clone(),
+            build: self.execution.build.clone(),
+            ci_url: self.execution.ci_url.clone(),
+            is_past: self.is_past().then_some(true),
+        }
+    }
+
+    /// Returns the data of the events that `action` has happened to reports.
+    pub fn reports_changed<'e>(
+        &'e self,
+        action: ReportsAction,
+        reports: &'e [ReportState],
+    ) -> impl Iterator<Item = ReportsChanged> + 'e {
+        let execution = &self.execution;
+        reports.chunks(REPORTS_IN_EVENT).map(move |reports| ReportsChanged {
+            execution_id: execution.id.clone(),
+            project_id: execution.project_id.clone(),
+            test_set_id: execution.test_set_id.clone(),
+            action: action.name().to_owned(),
+            software_name: execution.software_name.clone(),
+            software_identifier: execution.software_version.clone(),
+            reports: reports.to_vec(),
+            is_past: self.is_past().then_some(true),
+        })
+    }
+
+    /// Returns the execution as clients see it, without its reports.
+    pub fn into_details(self) -> Execution {
+        Execution { statistic: Some(self.statistic), ..self.execution }
+    }
+}
+
+/// Returns the totals over all reports of an execution.
+fn totals(reports: &[TestReportState]) -> ReportTotals {
+    let published = || reports.iter().map(|report| &report.published);
+    let mut results: Vec<i32> = published().map(|report| report.result).collect();
+    results.sort_unstable();
+    results.dedup();
+    ReportTotals {
+        results,
+        start_date_time: published().filter_map(|report| report.start_date_time).min(),
+        finish_date_time: published().filter_map(|report| report.finish_date_time).max(),
+        total_duration_in_sec: reports.iter().map(|report| report.total_duration_in_sec).sum(),
+    }
+}
+
+/// Number of bits of the number in the id of a report.
+const NUMBER_BITS: u8 = 20;
+
+/// Returns the time of an id. Ids of the same time are in the order of the numbers.
+fn numbered(seconds: u64, nanoseconds: u32, number: u64) -> uuid::Timestamp {
+    uuid::Timestamp::from_unix_time(seconds, nanoseconds, number.into(), NUMBER_BITS)
+}

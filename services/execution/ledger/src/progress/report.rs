@@ -1,0 +1,333 @@
+//! The state of a test report.
+
+use std::sync::Arc;
+
+use assay_proto::{
+    Classification, EnumColumn, Fault, Label, Link, ReportStatus, ResultChange, TestReportId,
+    TestResult, catalog::SnapshotTestCase, events::ReportState, worst,
+};
+
+use prost::Message;
+use sqlx::types::Json;
+
+use crate::progress::{
+    instance::NewInstance,
+    rules::{earliest, is_pending, status_of_finished},
+    totals::Recount,
+};
+
+/// The reason why a report ends without all its instances.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ending<'r> {
+    /// The missing instances were not reported in time.
+    Aborted,
+    /// The missing instances are no longer to be run.
+    Canceled,
+    /// The engine failed or stopped renewing its lease, for this reason.
+    EngineFailure(&'r str),
+}
+
+impl Ending<'_> {
+    pub fn result(self) -> TestResult {
+        match self {
+            Self::Aborted => TestResult::Aborted,
+            Self::Canceled => TestResult::Canceled,
+            Self::EngineFailure(_) => TestResult::Error,
+        }
+    }
+}
+
+/// The part of a test report that results change or depend on.
+#[derive(Clone, Debug, Default, sqlx::FromRow)]
+pub struct TestReportState {
+    /// The part that events publish.
+    #[sqlx(flatten)]
+    pub published: ReportState,
+    pub test_case_identifier: String,
+    pub requested_instances_count: i32,
+    pub finished_instances_count: i32,
+    pub total_duration_in_sec: f64,
+    /// Whether an instance passed after an attempt that did not.
+    pub is_flaky: bool,
+    /// Whether all its failures were known when they were reported.
+    pub is_muted: bool,
+    /// The ticket of the failures; empty if there is none.
+    pub ticket: String,
+    /// The reason why the engine failed, if it did.
+    pub engine_failure: Option<String>,
+    /// The result of the instances that it lacks because it ended early. `NotExecuted` as long as they
+    /// are expected.
+    #[sqlx(try_from = "EnumColumn<TestResult>")]
+    missing_result: i32,
+    /// The status that the last review has set, as long as the result holds.
+    pub judgement: Option<String>,
+    /// Suites, labels and links of the test, if new results name any.
+    #[sqlx(skip)]
+    pub classification: Option<Arc<Classification>>,
+    /// Whether the stored row differs.
+    #[sqlx(skip)]
+    pub changed: bool,
+}
+
+impl TestReportState {
+    /// Creates the report of a test case that has just been requested.
+    pub fn new(
+        id: TestReportId,
+        case: &SnapshotTestCase,
+        execution_number: i32,
+        instances: i32,
+    ) -> Self {
+        let mut published = ReportState {
+            id: id.to_string(),
+            test_case_id: case.id.clone(),
+            test_plan_id: case.test_plan_id.clone(),
+            execution_number,
+            revision: 1,
+            ..ReportState::default()
+        };
+        published.set_result(TestResult::NotExecuted);
+        published.set_status(ReportStatus::NotExecuted);
+        published.set_change(ResultChange::None);
+        Self {
+            published,
+            test_case_identifier: case.identifier.clone(),
+            requested_instances_count: instances,
+            missing_result: TestResult::NotExecuted.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the suites of a new classification, of which none contains a line break, on lines.
+    pub fn suites(&self) -> Option<String> {
+        self.classification.as_ref().map(|one| one.suites.join("\n"))
+    }
+
+    pub fn labels(&self) -> Option<Json<&[Label]>> {
+        let labels = &self.classification.as_ref()?.labels;
+        (!labels.is_empty()).then_some(Json(labels))
+    }
+
+    pub fn links(&self) -> Option<Json<&[Link]>> {
+        let links = &self.classification.as_ref()?.links;
+        (!links.is_empty()).then_some(Json(links))
+    }
+
+    /// Returns the size of a new classification, in bytes.
+    pub fn size_of_classification(&self) -> usize {
+        self.classification.as_ref().map_or(0, |one| one.encoded_len())
+    }
+
+    pub fn result(&self) -> TestResult {
+        self.published.result()
+    }
+
+    /// Returns the result, if the report has ended.
+    pub fn ended_result(&self) -> Option<TestResult> {
+        (!self.is_pending()).then(|| self.result())
+    }
+
+    /// Whether the report still expects instances.
+    pub fn is_pending(&self) -> bool {
+        is_pending(self.published.status())
+    }
+
+    /// Returns the result of the instances that the report lacks because it ended early.
+    /// `NotExecuted` as long as they are expected.
+    pub fn missing_result(&self) -> TestResult {
+        TestResult::try_from(self.missing_result).unwrap_or_default()
+    }
+
+    /// Sets the result and the status that follow from the worst result of the finished instances and
+    /// from how many there are. The judgement of a reviewer holds as long as the result does. This alone
+    /// decides them, while results arrive and when they are verified.
+    pub fn conclude(&mut self, of_instances: TestResult) {
+        let before = self.ended_result();
+        let missing = self.missing_result();
+        let result = worst(of_instances, missing);
+        let is_complete = self.requested_instances_count > 0
+            && self.finished_instances_count == self.requested_instances_count;
+        let status = if (missing, result) == (TestResult::Canceled, TestResult::Canceled) {
+            ReportStatus::Canceled
+        } else if is_complete || missing != TestResult::NotExecuted {
+            status_of_finished(result)
+        } else if self.finished_instances_count > 0 {
+            ReportStatus::Running
+        } else {
+            match self.published.status() {
+                // An engine has leased it.
+                ReportStatus::Running => ReportStatus::Running,
+                _ => ReportStatus::NotExecuted,
+            }
+        };
+        self.published.set_result(result);
+        if before != Some(result) || is_pending(status) {
+            self.judgement = None;
+            self.published.set_status(status);
+        }
+    }
+
+    /// Expects instances up to this number. A report that has ended is pending again.
+    pub fn expect(&mut self, highest: i32) {
+        if highest > self.requested_instances_count {
+            self.change();
+            self.requested_instances_count = highest;
+            self.conclude(self.result());
+        }
+    }
+
+    /// Applies the outcomes of all finished instances, after some of them have changed. A report
+    /// that has ended awaits another review if its result differs.
+    pub fn recount(&mut self, recount: &Recount) {
+        self.change();
+        self.apply(recount);
+    }
+
+    /// Sets what follows from all finished instances.
+    pub fn apply(&mut self, recount: &Recount) {
+        let published = &mut self.published;
+        published.start_date_time = recount.start_date_time;
+        published.finish_date_time = recount.finish_date_time;
+        published.average_duration_in_sec =
+            recount.total_duration_in_sec / f64::from(recount.finished_instances_count.max(1));
+        self.finished_instances_count = recount.finished_instances_count;
+        self.total_duration_in_sec = recount.total_duration_in_sec;
+        self.is_flaky = recount.is_flaky;
+        self.conclude(recount.result());
+    }
+
+    /// Adds a finished instance. The last one ends the report.
+    pub fn add(&mut self, instance: &NewInstance) -> Result<(), Fault> {
+        let outcome = &instance.last.outcome;
+        if !self.is_pending() {
+            let reason = format!("the report of {} has ended", self.test_case_identifier);
+            return Err(Fault::Conflict { code: "report_ended", reason });
+        }
+        self.change();
+        self.finished_instances_count += 1;
+        self.total_duration_in_sec += outcome.duration_in_sec;
+        self.is_flaky |= instance.is_flaky();
+        let published = &mut self.published;
+        published.average_duration_in_sec =
+            self.total_duration_in_sec / f64::from(self.finished_instances_count);
+        published.start_date_time = earliest(published.start_date_time, outcome.start_date_time);
+        published.finish_date_time = published.finish_date_time.max(outcome.finish_date_time);
+        self.conclude(worst(self.result(), outcome.result));
+        Ok(())
+    }
+
+    /// Counts announced instances that have ended without being reported.
+    pub fn end_announced(&mut self, instances: i32) {
+        self.change();
+        self.finished_instances_count += instances;
+        self.published.average_duration_in_sec =
+            self.total_duration_in_sec / f64::from(self.finished_instances_count);
+    }
+
+    /// Ends a pending report without its missing instances. A report whose worst result is
+    /// `Canceled` needs no review.
+    pub fn end(&mut self, ending: Ending<'_>) {
+        self.change();
+        if let Ending::EngineFailure(reason) = ending {
+            self.engine_failure = Some(reason.to_owned());
+        }
+        self.missing_result = ending.result().into();
+        self.conclude(self.result());
+    }
+
+    /// Returns the derived state of a report, to be stored with the next revision.
+    pub fn repaired(mut self, stored: &Self) -> Self {
+        self.published.revision = stored.published.revision;
+        self.change();
+        self
+    }
+
+    fn change(&mut self) {
+        if !std::mem::replace(&mut self.changed, true) {
+            self.published.revision += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_proto::InstanceId;
+
+    use super::*;
+    use crate::progress::instance::{Attempt, Outcome};
+
+    fn report(instances: i32) -> TestReportState {
+        TestReportState::new(TestReportId::new(), &SnapshotTestCase::default(), 1, instances)
+    }
+
+    fn instance(result: TestResult, duration_in_sec: f64) -> NewInstance {
+        NewInstance {
+            id: InstanceId::new(),
+            report: 0,
+            instance_nr: 1,
+            reporter: String::new(),
+            variant: String::new(),
+            last: Attempt {
+                number: 1,
+                outcome: Outcome { result, duration_in_sec, ..Outcome::default() },
+                ..Attempt::default()
+            },
+            earlier: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_report_runs_until_its_last_instance_is_reported() {
+        let mut report = report(2);
+        assert_eq!(report.published.status(), ReportStatus::NotExecuted);
+        report.add(&instance(TestResult::Failed, 1.0)).unwrap();
+        assert_eq!(report.published.status(), ReportStatus::Running);
+        report.add(&instance(TestResult::Passed, 2.0)).unwrap();
+        assert_eq!(report.published.status(), ReportStatus::InReview);
+        assert_eq!(report.result(), TestResult::Failed);
+        assert!((report.published.average_duration_in_sec - 1.5).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn an_error_ends_a_report_as_engine_failure() {
+        let mut report = report(1);
+        report.add(&instance(TestResult::Error, 0.0)).unwrap();
+        assert_eq!(report.published.status(), ReportStatus::EngineExecutionFailure);
+    }
+
+    #[test]
+    fn missing_instances_never_improve_the_result() {
+        use TestResult::{Aborted, Canceled, Error, Failed, NotExecuted, Passed};
+        for (so_far, ending, result, status) in [
+            (NotExecuted, Ending::Aborted, Aborted, ReportStatus::InReview),
+            (Passed, Ending::Aborted, Aborted, ReportStatus::InReview),
+            (Failed, Ending::Aborted, Failed, ReportStatus::InReview),
+            (Error, Ending::Aborted, Error, ReportStatus::EngineExecutionFailure),
+            (NotExecuted, Ending::Canceled, Canceled, ReportStatus::Canceled),
+            (Passed, Ending::Canceled, Canceled, ReportStatus::Canceled),
+            (Failed, Ending::Canceled, Failed, ReportStatus::InReview),
+            (Passed, Ending::EngineFailure(""), Error, ReportStatus::EngineExecutionFailure),
+        ] {
+            let mut report = report(2);
+            if so_far != NotExecuted {
+                report.add(&instance(so_far, 0.0)).unwrap();
+            }
+            report.end(ending);
+            assert_eq!(
+                (report.result(), report.published.status()),
+                (result, status),
+                "{so_far:?}"
+            );
+            assert_eq!(report.published.revision, 2);
+        }
+    }
+
+    #[test]
+    fn an_ended_report_rejects_instances() {
+        let mut report = report(1);
+        report.add(&instance(TestResult::Passed, 0.0)).unwrap();
+        assert!(matches!(
+            report.add(&instance(TestResult::Passed, 0.0)),
+            Err(Fault::Conflict { code: "report_ended", .. })
+        ));
+    }
+}

@@ -1,0 +1,61 @@
+//! Schedules: the work of engines, one for each report of an execution in mode `Dispatch`.
+
+pub mod store;
+
+use assay_proto::{ExecutionId, ProjectId, ScheduleId, TestReportId, catalog::Snapshot};
+
+/// A schedule, with the records that it belongs to.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub struct Schedule {
+    pub id: ScheduleId,
+    pub execution_id: ExecutionId,
+    pub project_id: ProjectId,
+    pub test_report_id: TestReportId,
+}
+
+/// The engines that may run an execution, and its rank in their queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Destination {
+    /// The target group of the environment. Empty without an environment.
+    pub target_group: String,
+    /// Whether engines have to be reachable from the internet to test the subject.
+    pub needs_public_ip: bool,
+    /// The priority of the test set. Work of a higher priority comes first.
+    pub priority: i16,
+}
+
+impl Destination {
+    pub fn of(snapshot: &Snapshot) -> Self {
+        let group = snapshot.environment.as_ref().map(|environment| &environment.target_group);
+        Self {
+            target_group: group.cloned().unwrap_or_default(),
+            needs_public_ip: snapshot.subject.as_ref().is_some_and(|s| s.needs_public_ip),
+            priority: priority(snapshot.priority.as_deref().unwrap_or_default()),
+        }
+    }
+}
+
+/// Returns the priority in the queue that a test set asks for in words.
+fn priority(text: &str) -> i16 {
+    match text.trim().to_lowercase().as_str() {
+        "highest" => 2,
+        "high" => 1,
+        "low" => -1,
+        "lowest" => -2,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::priority;
+
+    #[test]
+    fn unknown_priorities_are_normal() {
+        let order = ["Lowest", "low", "", "HIGH", " highest "].map(priority);
+        assert!(order.is_sorted() && order[0] < order[4]);
+        for other in ["Medium", "7", "as soon as possible"] {
+            assert_eq!(priority(other), priority(""));
+        }
+    }
+}

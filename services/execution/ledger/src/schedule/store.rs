@@ -1,0 +1,163 @@
+//! Schedules in PostgreSQL. Every statement is bound to one customer. Every change except taking a
+//! schedule off the queue needs the lock of its execution.
+
+use assay_proto::{
+    CustomerId, ExecutionId, Fault, ProjectId, ScheduleId, TestReportId, events::ReportState,
+};
+use sqlx::{FromRow, PgTransaction};
+
+use super::{Destination, Schedule};
+use crate::{column::column, progress::report::TestReportState};
+
+/// Inserts the schedules of a new execution, one for each report and in the same order.
+pub async fn insert(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    execution: ExecutionId,
+    destination: &Destination,
+    reports: &[TestReportState],
+) -> Result<(), Fault> {
+    sqlx::query(
+        "insert into schedule (customer_id, project_id, execution_id, target_group,
+             needs_public_ip, priority, status, id, test_report_id, report_sequence_nr)
+         select $1, $2, $3, $4, $5, $8, 'Queued', id, report, sequence_nr
+         from unnest($6::uuid[], $7::text[]::uuid[])
+             with ordinality as s (id, report, sequence_nr)",
+    )
+    .bind(customer)
+    .bind(project)
+    .bind(execution)
+    .bind(&destination.target_group)
+    .bind(destination.needs_public_ip)
+    .bind(column(reports, |_| ScheduleId::new()))
+    .bind(column(reports, |report| report.published.id.as_str()))
+    .bind(destination.priority)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Takes the first schedules off a queue. Skips those that other transactions have locked.
+pub async fn dequeue(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    target_group: &str,
+    needs_public_ip: Option<bool>,
+    limit: i32,
+) -> Result<Vec<Schedule>, Fault> {
+    let schedules = sqlx::query_as(
+        "with first as materialized (
+             select id from schedule s
+             where customer_id = $1 and target_group = $2 and status = 'Queued'
+               and ($4::boolean is null or needs_public_ip = $4)
+               and not exists (
+                   select from deletion d
+                   where d.customer_id = s.customer_id
+                     and d.project_id in (s.project_id, '00000000-0000-0000-0000-000000000000')
+               )
+             order by priority desc, id
+             limit $3
+             for update skip locked
+         )
+         update schedule set status = 'Running', schedule_sent_at = now()
+         where customer_id = $1 and id = any(array(select id from first))
+         returning id, execution_id, project_id, test_report_id",
+    )
+    .bind(customer)
+    .bind(target_group)
+    .bind(limit)
+    .bind(needs_public_ip);
+    Ok(schedules.fetch_all(&mut **tx).await?)
+}
+
+/// Completes the schedules of reports that have ended.
+pub async fn complete(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    finished: &[ReportState],
+) -> Result<(), Fault> {
+    if finished.is_empty() {
+        return Ok(());
+    }
+    let reports = finished.iter().map(|report| TestReportId::from_record(&report.id));
+    let reports: Vec<TestReportId> = reports.collect::<Result<_, _>>()?;
+    sqlx::query(
+        "update schedule set status = 'Completed'
+         where customer_id = $1 and test_report_id = any($2) and status in ('Queued', 'Running')",
+    )
+    .bind(customer)
+    .bind(reports)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Cancels the queued schedules of an execution, and returns their reports.
+pub async fn cancel_queued(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<Vec<TestReportId>, Fault> {
+    let canceled = sqlx::query_scalar(
+        "update schedule set status = 'Canceled'
+         where customer_id = $1 and execution_id = $2 and status = 'Queued'
+         returning test_report_id",
+    );
+    Ok(canceled.bind(customer).bind(execution).fetch_all(&mut **tx).await?)
+}
+
+/// Cancels the schedules of an execution, including those that engines are working on.
+pub async fn cancel_all(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<(), Fault> {
+    sqlx::query(
+        "update schedule set status = 'Canceled'
+         where customer_id = $1 and execution_id = $2 and status in ('Queued', 'Running')",
+    )
+    .bind(customer)
+    .bind(execution)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// A schedule whose lease has expired.
+#[derive(Debug, FromRow)]
+pub struct ExpiredSchedule {
+    pub id: ScheduleId,
+    pub test_report_id: TestReportId,
+    /// Number of leases of this schedule that have expired.
+    pub lost_leases: i32,
+}
+
+/// Counts an expired lease for each of the schedules that is still running, and returns these.
+pub async fn count_lost_leases(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    ids: &[ScheduleId],
+) -> Result<Vec<ExpiredSchedule>, Fault> {
+    let expired = sqlx::query_as(
+        "update schedule set lost_leases = lost_leases + 1
+         where customer_id = $1 and id = any($2) and status = 'Running'
+         returning id, test_report_id, lost_leases",
+    );
+    Ok(expired.bind(customer).bind(ids).fetch_all(&mut **tx).await?)
+}
+
+/// Returns running schedules to the queue at their old positions. Returns their reports and target
+/// groups.
+pub async fn requeue(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    ids: &[ScheduleId],
+) -> Result<Vec<(TestReportId, String)>, Fault> {
+    let requeued = sqlx::query_as(
+        "update schedule set status = 'Queued'
+         where customer_id = $1 and id = any($2) and status = 'Running'
+         returning test_report_id, target_group",
+    );
+    Ok(requeued.bind(customer).bind(ids).fetch_all(&mut **tx).await?)
+}

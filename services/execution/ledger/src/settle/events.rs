@@ -1,0 +1,50 @@
+//! The events of executions and their test reports.
+
+use std::iter;
+
+use assay_events::{Event, EventType, ExecutionAction, ReportsAction, publish_all};
+use assay_proto::{
+    CustomerId, ExecutionId, Fault,
+    events::{ExecutionChanged, ReportState},
+};
+use sqlx::PgTransaction;
+
+use crate::{progress::execution::ExecutionState, test_report};
+
+/// Maximum number of failed test cases in the event of an execution's end, as its contract says.
+const FAILED_IN_EVENT: i64 = 10;
+
+/// Publishes `action` of a locked execution, and the reports that it ended.
+pub async fn announce(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    state: &ExecutionState,
+    action: ExecutionAction,
+    finished: &[ReportState],
+) -> Result<(), Fault> {
+    let mut changed = state.event(action);
+    let statistic = &state.statistic;
+    if state.has_ended() && statistic.test_cases_failed + statistic.test_cases_with_error > 0 {
+        let id = ExecutionId::from_record(&state.execution.id)?;
+        changed.failed_test_cases =
+            test_report::store::first_failed(tx, customer, id, FAILED_IN_EVENT).await?;
+    }
+    let actions = (action, ReportsAction::Finished);
+    publish_all(tx, events(customer, state, &changed, actions, finished)).await
+}
+
+/// Returns the event of an execution, followed by those of its reports.
+pub fn events<'e>(
+    customer: CustomerId,
+    state: &'e ExecutionState,
+    changed: &ExecutionChanged,
+    (action, of_reports): (ExecutionAction, ReportsAction),
+    reports: &'e [ReportState],
+) -> impl Iterator<Item = Result<Event, Fault>> + Send + use<'e> {
+    let record = &state.execution.id;
+    let changed = Event::new(customer, record, EventType::Execution(action), changed);
+    let of_reports = state
+        .reports_changed(of_reports, reports)
+        .map(move |changed| Event::new(customer, record, EventType::Reports(of_reports), &changed));
+    iter::once(changed).chain(of_reports)
+}

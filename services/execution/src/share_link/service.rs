@@ -1,0 +1,94 @@
+//! The gRPC service of share links.
+
+use assay_auth::{Caller, new_secret};
+use assay_ledger::execution::store::find;
+use assay_proto::{
+    CustomerId, ExecutionId, Fault, ProjectId, ShareLinkId,
+    execution::{
+        CreateShareLinkRequest, DeleteShareLinkRequest, ListShareLinksRequest, NewShareLink,
+        ShareLinkBatch, share_link_service_server,
+    },
+};
+use assay_runtime::{
+    begin,
+    list::{Batches, answer},
+};
+use secrecy::ExposeSecret;
+use sqlx::PgPool;
+use tonic::{Request, Response, Status};
+
+use super::{rules, store};
+use crate::page::Pages;
+
+/// The gRPC service of share links.
+pub(crate) struct ShareLinkService {
+    pub(crate) db: PgPool,
+    pub(crate) pages: Pages,
+}
+
+impl ShareLinkService {
+    /// Returns the execution of a request, if it exists.
+    async fn execution(
+        &self,
+        customer: CustomerId,
+        project: Option<&str>,
+        id: &str,
+    ) -> Result<ExecutionId, Fault> {
+        let project = ProjectId::from_path_if_any(project)?;
+        let id = ExecutionId::from_path(id)?;
+        find(&self.db, customer, project, id).await?;
+        Ok(id)
+    }
+}
+
+#[tonic::async_trait]
+impl share_link_service_server::ShareLinkService for ShareLinkService {
+    type ListShareLinksStream = Batches<ShareLinkBatch>;
+
+    async fn list_share_links(
+        &self,
+        request: Request<ListShareLinksRequest>,
+    ) -> Result<Response<Self::ListShareLinksStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let ListShareLinksRequest { project_id, execution_id, page } = request.into_inner();
+        let execution = self.execution(customer, project_id.as_deref(), &execution_id).await?;
+        let db = self.db.clone();
+        answer(page, move |slice| {
+            let db = db.clone();
+            async move { store::list(&db, customer, execution, &slice).await }
+        })
+        .await
+    }
+
+    async fn create_share_link(
+        &self,
+        request: Request<CreateShareLinkRequest>,
+    ) -> Result<Response<NewShareLink>, Status> {
+        let caller = Caller::of(&request)?;
+        let CreateShareLinkRequest { project_id, execution_id, share_link } = request.into_inner();
+        let (default, latest) = store::ends(&self.db).await?;
+        let end = rules::check_end(share_link.unwrap_or_default(), default, latest)?;
+        let execution =
+            self.execution(caller.customer, project_id.as_deref(), &execution_id).await?;
+        let (token, hash) = new_secret("")?;
+        let mut tx = begin(&self.db).await?;
+        let link = store::insert(&mut tx, &caller, execution, &hash, end).await?;
+        store::check_number(&mut tx, caller.customer, execution).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        let token = token.expose_secret().to_owned();
+        let (url, badge_url) = (self.pages.shared(&token), self.pages.badge(&token));
+        Ok(Response::new(NewShareLink { token, url, badge_url, ..link }))
+    }
+
+    async fn delete_share_link(
+        &self,
+        request: Request<DeleteShareLinkRequest>,
+    ) -> Result<Response<()>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let DeleteShareLinkRequest { project_id, execution_id, id } = request.get_ref();
+        let id = ShareLinkId::from_path(id)?;
+        let execution = self.execution(customer, project_id.as_deref(), execution_id).await?;
+        store::delete(&self.db, customer, execution, id).await?;
+        Ok(Response::new(()))
+    }
+}
