@@ -15,6 +15,7 @@ mod favorite;
 mod insight;
 mod keys;
 mod known_failure;
+mod media;
 mod metrics;
 mod notification;
 mod password;

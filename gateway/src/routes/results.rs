@@ -1,7 +1,5 @@
 //! `…/results`: results of test tools, streamed to the execution service.
 
-pub(super) mod media;
-
 use assay_auth::Caller;
 use assay_proto::execution::{
     AddReportRequest, AddReportTarget, Execution, InstanceResultInput, ReportResultsRequest,
@@ -12,8 +10,10 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use self::media::{EXAMPLE, GO_EXAMPLE, ReportUpload, ResultsUpload, TAP_EXAMPLE, ctrf_example};
-use super::execution::location;
+use super::{
+    execution::location,
+    media::{self, EXAMPLE, GO_EXAMPLE, ReportUpload, ResultsUpload, TAP_EXAMPLE, ctrf_example},
+};
 use crate::{
     idempotency::IdempotencyKey,
     path::Path,

@@ -5,7 +5,7 @@
 
 use std::iter;
 
-use assay_events::{publish, publish_all};
+use assay_events::publish_all;
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestSetId,
     catalog::{Environment, Subject, TestCase},
@@ -15,21 +15,6 @@ use sqlx::{AssertSqlSafe, PgTransaction};
 use uuid::Uuid;
 
 use crate::{event::EventSource, records::Records};
-
-/// Deletes a project. Lookups refuse its records from now on; [`crate::purge`] removes them in the
-/// background.
-pub(crate) async fn delete_project(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    id: ProjectId,
-) -> Result<(), Fault> {
-    sqlx::query("update project set deleted_at = now() where customer_id = $1 and id = $2")
-        .bind(customer)
-        .bind(id)
-        .execute(&mut **tx)
-        .await?;
-    publish(tx, &EventSource::Project(customer, id).event(Action::Deleted, customer)?).await
-}
 
 /// Deletes all projects of a deleted customer and prevents new ones.
 pub async fn delete_customer(

@@ -22,7 +22,7 @@ use assay_runtime::{
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
-use crate::{deletion, event::EventSource, filter, opening::Openings};
+use crate::{event::EventSource, filter, opening::Openings};
 
 pub(crate) struct ProjectService {
     pub(crate) db: PgPool,
@@ -103,7 +103,9 @@ impl project_service_server::ProjectService for ProjectService {
 
         let mut tx = begin(&self.db).await?;
         store::lock_exclusive(&mut tx, customer, id).await?;
-        deletion::delete_project(&mut tx, customer, id).await?;
+        store::mark_deleted(&mut tx, customer, id).await?;
+        publish(&mut tx, &EventSource::Project(customer, id).event(Action::Deleted, customer)?)
+            .await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }

@@ -5,6 +5,7 @@
 
 mod allure;
 mod files;
+mod head;
 mod json;
 mod kiwi;
 mod model;

@@ -13,7 +13,7 @@ use crate::{
     download,
     path::Path,
     problem::Problem,
-    routes::results::media,
+    routes::media,
     services::{Results, Services},
 };
 

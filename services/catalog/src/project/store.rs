@@ -196,3 +196,16 @@ pub(super) async fn update(
     let update = project.bind(update.bind(customer).bind(id));
     Ok(update.fetch_one(&mut **tx).await?)
 }
+
+/// Marks a project as deleted. Lookups refuse its records from now on; [`crate::purge`] removes them in the
+/// background.
+pub(super) async fn mark_deleted(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ProjectId,
+) -> Result<(), Fault> {
+    let delete =
+        sqlx::query("update project set deleted_at = now() where customer_id = $1 and id = $2");
+    delete.bind(customer).bind(id).execute(&mut **tx).await?;
+    Ok(())
+}

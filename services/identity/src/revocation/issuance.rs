@@ -57,6 +57,6 @@ impl Issuance {
 
     async fn confirm(&mut self) -> Result<(), Fault> {
         self.revocations.catch_up(&mut self.tx).await?;
-        self.caller.confirm(&self.revocations.0.verifier).await
+        self.revocations.0.verifier.confirm(&self.caller).await
     }
 }

@@ -16,7 +16,7 @@ use tonic::{
     metadata::{Ascii, MetadataValue},
 };
 
-use crate::{Verifier, token::Session};
+use crate::token::Session;
 
 /// Default timeout of a call, until its response begins.
 const CALL_DEADLINE: Duration = Duration::from_secs(15);
@@ -121,13 +121,6 @@ impl UnconfirmedCaller {
             return Err(Fault::internal("the method lacks assay.issues in its contract"));
         }
         request.extensions().get().cloned().ok_or(Fault::Unauthenticated)
-    }
-
-    /// Verifies the token again, after the verifier has received the latest revocations.
-    pub async fn confirm(&self, verifier: &Verifier) -> Result<(), Fault> {
-        let token = self.0.authorization.to_str().ok();
-        let token = token.and_then(|value| value.strip_prefix("Bearer "));
-        verifier.verify(token.ok_or(Fault::Unauthenticated)?).await.map(drop)
     }
 }
 

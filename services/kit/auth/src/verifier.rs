@@ -17,7 +17,7 @@ use moka::sync::Cache;
 use tokio::time::Instant;
 
 use crate::{
-    Caller,
+    Caller, UnconfirmedCaller,
     api_token::{API_TOKEN_PREFIX, Exchange, Exchanged, MARGIN},
     keys::{IDENTITY_UNAVAILABLE, Keys},
     revocations::{Bearer, Revocations},
@@ -82,6 +82,13 @@ impl Verifier {
     /// Sets the identity service that exchanges API tokens. Without one, API tokens are rejected.
     pub fn exchange_at(&self, identity: Channel) {
         self.0.exchange.set_identity(identity);
+    }
+
+    /// Verifies the token of a caller again, after the latest revocations were received.
+    pub async fn confirm(&self, caller: &UnconfirmedCaller) -> Result<(), Fault> {
+        let token = caller.authorization.to_str().ok();
+        let token = token.and_then(|value| value.strip_prefix("Bearer "));
+        self.verify(token.ok_or(Fault::Unauthenticated)?).await.map(drop)
     }
 
     /// Returns the caller with a token or API token. Any invalid token fails with

@@ -18,14 +18,15 @@ use sqlx::{Error, PgPool};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use self::{
+    attempt::Limits,
+    retry::{ParkedSignal, Retrier},
+    session::Session,
+    subscription::Subscription,
+};
 pub use self::{
     definition::{Consumer, Handler},
     received::Received,
-};
-use self::{
-    retry::{ParkedSignal, Retrier},
-    session::{Limits, Session},
-    subscription::Subscription,
 };
 use crate::{Nats, connection::RETRY_INTERVAL, telemetry};
 

@@ -18,6 +18,7 @@ mod frames;
 mod headline;
 mod identifier;
 mod lines;
+mod meaning;
 mod normal;
 mod number;
 mod path;

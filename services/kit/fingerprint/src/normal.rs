@@ -8,11 +8,11 @@ use crate::{
     collapse::collapsed,
     identifier,
     lines::is_panic,
+    meaning::Word,
     number::{self, NUMBER},
     path,
     quotes::Quotes,
-    selector,
-    word::{self, Word},
+    selector, word,
 };
 
 /// Maximum number of characters that count. Longer texts are documents, which a message contains.

@@ -1,6 +1,6 @@
 //! Paths of files, and of addresses without a host.
 
-use crate::word::Word;
+use crate::meaning::Word;
 
 /// First folders of the paths of a machine. Other paths without an extension are routes.
 const ROOTS: &[&str] = &[

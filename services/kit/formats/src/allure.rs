@@ -6,6 +6,7 @@
 mod archive;
 mod fixtures;
 mod outcome;
+mod step;
 
 use std::{
     collections::{BTreeMap, HashMap},

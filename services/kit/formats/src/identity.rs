@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Nature, Test, names::shortened};
+use crate::{Nature, Retry, Test, names::shortened};
 
 /// Version of the rule. A test case that has its identifier by an earlier version gets the one of this
 /// version as an alias when it is reported again.
@@ -17,18 +17,6 @@ pub const IDENTITY_VERSION: u32 = 2;
 /// Names of the hooks of Python's unittest, which had their class behind them by version 1 of the rule.
 pub(crate) const HOOKS: [&str; 4] =
     ["setUpClass", "tearDownClass", "setUpModule", "tearDownModule"];
-
-/// Meaning of a further result of an instance in the same report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Retry {
-    /// It is another instance.
-    #[default]
-    Never,
-    /// It is a further attempt if the last one failed.
-    AfterFailure,
-    /// It is a further attempt. One before it that seems to have passed has failed without a record.
-    Always,
-}
 
 /// Position of a test among those of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,10 +2,22 @@
 
 use assay_proto::{TestResult, Timestamp, worst};
 
-use crate::{Retry, limits, names::shortened, texts::beginning};
+use crate::{limits, names::shortened, texts::beginning};
 
 /// Names of properties and annotations that refer to records of other systems.
 const LINKS: [&str; 6] = ["issue", "link", "requirement", "requirements", "test_key", "tms"];
+
+/// Meaning of a further result of an instance in the same report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Retry {
+    /// It is another instance.
+    #[default]
+    Never,
+    /// It is a further attempt if the last one failed.
+    AfterFailure,
+    /// It is a further attempt. One before it that seems to have passed has failed without a record.
+    Always,
+}
 
 /// A test of a report, with its attempts.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -5,6 +5,7 @@
 //! tests or are steps.
 
 mod attempt;
+mod found;
 mod item;
 mod tree;
 

@@ -22,7 +22,6 @@ mod shares;
 pub mod telemetry;
 mod throttle;
 mod tls;
-pub mod trace;
 
 pub use assay_program::{parse, stop_signal};
 
@@ -40,6 +39,7 @@ pub use self::{
     process::Process,
     public_url::PublicUrl,
     shares::{Share, Shares},
+    telemetry::trace,
     throttle::{Throttle, pause_after, rest},
     tls::{Tls, TlsConfig},
 };

@@ -16,7 +16,10 @@ use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
-use crate::{Process, Tls, telemetry::TASK};
+use crate::{Process, Tls};
+
+/// Name of the span of a task. Tasks run as long as the program, so their spans are not traces.
+pub(crate) const TASK: &str = "task";
 
 /// Time between the signal to stop and the end of open connections. Callers see in the meantime
 /// that the program stops serving, and clients that have just connected send their requests.

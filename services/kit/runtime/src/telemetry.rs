@@ -5,6 +5,7 @@ mod failures;
 mod ids;
 mod lines;
 mod statements;
+pub mod trace;
 
 use std::time::Duration;
 
@@ -24,13 +25,10 @@ use tracing_subscriber::{
 
 pub use assay_program::{LogConfig, LogFormat};
 
+pub(crate) use self::ids::inject_request_id;
 pub use self::ids::{REQUEST_ID, request_id_in};
-pub(crate) use self::ids::{follow_trace, inject_request_id, trace};
 use self::{ids::Ids, lines::JsonLines};
-use crate::Runtime;
-
-/// Name of the span of a task. Tasks run as long as the program, so their spans are not traces.
-pub(crate) const TASK: &str = "task";
+use crate::{Runtime, lifecycle::TASK};
 
 /// Bounds of histogram buckets in seconds, from a cached read to a large upload.
 const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];

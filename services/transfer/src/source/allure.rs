@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Source,
-    files::head,
+    head::head,
     json::{elements, text},
     model::{Outcome, Run, Verdict},
     store::Store,

@@ -1,18 +1,14 @@
 //! The files to convert, and their format.
 
 use std::{
-    fs::{self, DirEntry, File},
-    io::Read,
+    fs::{self, DirEntry},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
 
-use super::{allure, kiwi, reportportal, testlink, testrail};
+use super::{allure, head::head, kiwi, reportportal, testlink, testrail};
 use crate::{folder, progress::note};
-
-/// Number of bytes that a format is recognized by.
-const HEAD: u64 = 16 << 10;
 
 /// Format of files to import.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq)]
@@ -105,13 +101,4 @@ fn collect(folder: &Path, work: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
 
 fn recognize(file: &Path) -> Result<Option<Format>> {
     Ok(Format::of(&head(file)?))
-}
-
-/// Returns the beginning of a file, by which its format is recognized.
-pub(super) fn head(file: &Path) -> Result<String> {
-    let opened = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let mut head = Vec::new();
-    opened.take(HEAD).read_to_end(&mut head)?;
-    let head = String::from_utf8_lossy(&head);
-    Ok(head.trim_start_matches('\u{feff}').trim_start().to_owned())
 }

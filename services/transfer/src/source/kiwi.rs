@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Source,
-    files::head,
+    head::head,
     json::{elements, text},
     model::{Case, Outcome, Run, Step, Verdict},
     store::Store,

@@ -52,7 +52,7 @@ impl Source for TestLink {
     fn read(&mut self, files: &[PathBuf], store: &mut Store) -> Result<()> {
         let (mut cases, mut results) = (Vec::new(), Vec::new());
         for file in files {
-            let of = if is_results(&super::files::head(file)?) { &mut results } else { &mut cases };
+            let of = if is_results(&super::head::head(file)?) { &mut results } else { &mut cases };
             of.push(file);
         }
         // Results refer to test cases.

@@ -33,7 +33,7 @@ impl Source for TestRail {
         // Runs refer to test cases.
         let (mut cases, mut runs) = (Vec::new(), Vec::new());
         for file in files {
-            let head = super::files::head(file)?;
+            let head = super::head::head(file)?;
             match csv::columns(&head) {
                 Some(columns) if columns.is_run() => runs.push(file),
                 Some(_) => cases.push((file, false)),

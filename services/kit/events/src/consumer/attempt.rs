@@ -1,6 +1,6 @@
 //! One attempt to apply events in a transaction.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use assay_proto::Fault;
 use sqlx::PgTransaction;
@@ -8,7 +8,18 @@ use tokio::time::timeout;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
-use super::{definition::Handler, received::Received, session::Limits};
+use super::{definition::Handler, received::Received};
+
+/// Time limits of applying an event, or several at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// For all statements.
+    pub(super) event: Duration,
+    /// For one statement, in the format of PostgreSQL.
+    pub(super) statement: &'static str,
+    /// For the wait for a lock, in the format of PostgreSQL.
+    pub(super) lock: &'static str,
+}
 
 /// An attempt to apply events of one customer.
 pub(super) struct Attempt<'a> {

@@ -22,10 +22,11 @@ use tokio::{
 };
 
 use super::{
+    attempt::Limits,
     definition::{Consumer, Handler},
     parked::{self, Parked},
     received::Received,
-    session::{Limits, Outcome, Session},
+    session::{Outcome, Session},
 };
 use crate::connection::{RETRY_INTERVAL, STATEMENT_TIMEOUT, within};
 

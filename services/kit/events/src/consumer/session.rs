@@ -12,7 +12,7 @@ use sqlx::{Connection as _, Error, PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::{
-    attempt::Attempt,
+    attempt::{Attempt, Limits},
     definition::{Consumer, Handler},
     inbox, parked,
     received::Received,
@@ -34,17 +34,6 @@ const MOST: usize = 1000;
 
 /// Maximum duration of the start of a transaction, its insert into the inbox, and its commit.
 const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Time limits of applying an event, or several at once.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    /// For all statements.
-    pub(super) event: Duration,
-    /// For one statement, in the format of PostgreSQL.
-    pub(super) statement: &'static str,
-    /// For the wait for a lock, in the format of PostgreSQL.
-    pub(super) lock: &'static str,
-}
 
 /// The result of applying several events.
 pub(super) struct Outcome {

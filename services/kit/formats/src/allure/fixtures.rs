@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use assay_proto::Fault;
 use serde::Deserialize;
 
-use super::outcome::{Details, ReportedStep};
+use super::step::{Details, ReportedStep};
 use crate::{
     Nature, Problem, Sink, Step, Test,
     json::{List, Name, Text},

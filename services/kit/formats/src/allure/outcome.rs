@@ -3,12 +3,14 @@
 use assay_proto::TestResult;
 use serde::Deserialize;
 
-use super::fixtures::Fixtures;
+use super::{
+    fixtures::Fixtures,
+    step::{Details, ReportedAttachment, ReportedStep, attach, result, seconds},
+};
 use crate::{
-    Attachment, Attempt, Content, Link, Nature, Problem, Property, Step, Test,
-    durations::duration,
+    Attempt, Link, Nature, Problem, Property, Test,
     json::{Flag, List, Name, Number, Text},
-    limits::{DEEPEST, MESSAGE, MOST_ATTACHMENTS, MOST_LABELS, MOST_STEPS, STEP, TEXT},
+    limits::{MESSAGE, MOST_ATTACHMENTS, MOST_LABELS, MOST_STEPS},
     names::named,
     times::since_1970,
 };
@@ -108,41 +110,6 @@ struct Parameter {
     mode: Text<16>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Details {
-    message: Text<MESSAGE>,
-    trace: Text<TEXT>,
-}
-
-impl Details {
-    pub(super) fn problem(self, nature: Nature) -> Problem {
-        Problem { nature, message: self.message.0.trim().to_owned(), text: self.trace.0 }
-    }
-}
-
-/// A step of a result, or a fixture of a container.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct ReportedStep {
-    name: Text<STEP>,
-    status: Text<32>,
-    status_details: Details,
-    start: Number,
-    stop: Number,
-    steps: List<ReportedStep, MOST_STEPS>,
-    attachments: List<ReportedAttachment, MOST_ATTACHMENTS>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ReportedAttachment {
-    name: Text<MESSAGE>,
-    /// Name of a file.
-    source: Text<MESSAGE>,
-    r#type: Text<256>,
-}
-
 impl Outcome {
     /// Adds the attempt to a test, and completes it.
     pub(super) fn add_to(self, test: &mut Test, fixtures: &mut Fixtures) {
@@ -226,13 +193,6 @@ impl Outcome {
     }
 }
 
-fn attach(attempt: &mut Attempt, attachments: Vec<ReportedAttachment>) {
-    for ReportedAttachment { name, source, r#type } in attachments {
-        let content = Content::Path(source.0);
-        attempt.attach(Attachment { name: name.0, media_type: r#type.0, content });
-    }
-}
-
 impl Parameter {
     /// Returns the parameters with which the test is another one.
     fn distinctive(all: &List<Self, MOST_LABELS>) -> impl Iterator<Item = &Self> {
@@ -242,44 +202,5 @@ impl Parameter {
     fn property(&self) -> Property {
         let is_secret = matches!(self.mode.0.as_str(), "masked" | "hidden");
         Property::new(&self.name.0, if is_secret { "***" } else { &self.value.0 })
-    }
-}
-
-impl ReportedStep {
-    /// Returns a step without those within it.
-    pub(super) fn step(&self, depth: usize) -> Step {
-        Step {
-            depth,
-            name: self.name.0.clone(),
-            // Steps that only have attachments lack a status.
-            result: result(&self.status.0).unwrap_or(TestResult::Passed),
-            seconds: seconds(self.start, self.stop),
-            message: self.status_details.message.0.trim().to_owned(),
-        }
-    }
-
-    fn add_to(self, attempt: &mut Attempt, depth: usize) {
-        if attempt.steps.len() >= MOST_STEPS || depth > DEEPEST {
-            return;
-        }
-        attempt.steps.push(self.step(depth));
-        attach(attempt, self.attachments.0);
-        for step in self.steps.0 {
-            step.add_to(attempt, depth + 1);
-        }
-    }
-}
-
-fn seconds(start: Number, stop: Number) -> f64 {
-    duration(stop.0.zip(start.0).map(|(stop, start)| (stop - start) / 1e3))
-}
-
-fn result(status: &str) -> Option<TestResult> {
-    match status {
-        "passed" => Some(TestResult::Passed),
-        "failed" => Some(TestResult::Failed),
-        "skipped" => Some(TestResult::Canceled),
-        "broken" | "unknown" => Some(TestResult::Error),
-        _ => None,
     }
 }

@@ -29,17 +29,6 @@ const CALM: u32 = 100;
 /// Number of looks in a row without a grant after which all permits are there again.
 const STUCK: u32 = 20;
 
-/// The load as far as it was seen.
-#[derive(Debug, Default)]
-pub(super) struct Load {
-    is_watched: bool,
-    /// Number of looks since a late one.
-    calm: u32,
-    /// Number of looks since a permit was granted, and the grants until then.
-    stuck: u32,
-    grants: u64,
-}
-
 impl Shares {
     /// Watches the load for as long as callers wait.
     #[expect(clippy::disallowed_methods, reason = "the task ends with the wait, within seconds")]

@@ -8,10 +8,21 @@ use std::{
 use assay_proto::CustomerId;
 use tokio::sync::oneshot;
 
-use super::{Share, load::Load};
+use super::Share;
 
 /// Maximum number of callers of one customer that wait at once.
 pub(super) const WAITING: usize = 1000;
+
+/// The load of the processors, as far as it was seen.
+#[derive(Debug, Default)]
+pub(super) struct Load {
+    pub(super) is_watched: bool,
+    /// Number of looks since a late one.
+    pub(super) calm: u32,
+    /// Number of looks since a permit was granted, and the grants until then.
+    pub(super) stuck: u32,
+    pub(super) grants: u64,
+}
 
 #[derive(Debug)]
 pub(super) struct State {

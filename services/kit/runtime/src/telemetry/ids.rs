@@ -20,7 +20,7 @@ use tracing_subscriber::{
     registry::{LookupSpan, SpanRef},
 };
 
-use super::TASK;
+use crate::lifecycle::TASK;
 
 /// Field of a span with the id of its request.
 const FIELD: &str = "request.id";

@@ -12,7 +12,7 @@ use tracing_subscriber::{
 };
 
 use super::ids::request_id;
-use crate::trace;
+use super::trace;
 
 pub(super) struct JsonLines(Format<Json>);
 

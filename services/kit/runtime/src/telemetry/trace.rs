@@ -12,7 +12,7 @@ use opentelemetry::{
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
-use crate::telemetry::{self, follow_trace};
+use super::ids;
 
 /// Makes a span part of the trace that the headers name. Must be called before the span is entered.
 pub fn follow(span: &Span, headers: &HeaderMap) {
@@ -33,7 +33,7 @@ fn adopt(span: &Span, headers: &dyn Extractor) {
     let of_parent = parent.span().span_context().clone();
     // Fails if OpenTelemetry does not record the span.
     if of_parent.is_valid() && span.set_parent(parent).is_err() {
-        follow_trace(span, &of_parent);
+        ids::follow_trace(span, &of_parent);
     }
 }
 
@@ -43,7 +43,7 @@ fn current() -> Context {
     if context.span().span_context().is_valid() {
         return context;
     }
-    telemetry::trace().map_or(context, |trace| Context::new().with_remote_span_context(trace))
+    ids::trace().map_or(context, |trace| Context::new().with_remote_span_context(trace))
 }
 
 /// Adds the current trace to headers.
