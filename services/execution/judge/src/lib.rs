@@ -1,0 +1,89 @@
+//! Judges the result of a test by its history: what is new, what is flaky, and what is fixed.
+//!
+//! Everything here is pure, so that results that arrive, `verify`, `rebuild` and backtests judge alike.
+//!
+//! A test is stable or flaky. A *break* are failures in a row that a pass ends. A test is flaky if it has recovered from several short breaks, has both passed and failed on
+//! one commit, or has passed after a retry. A failure of a stable test that passed before is new; a failure of
+//! a flaky test says nothing about the change under test.
+//!
+//! The rule never misses the first failure of a stable test: one earlier break, however short, does not make
+//! a test flaky. The price is that the first failures of a rarely flaky test count as new, since a
+//! regression begins in the same way.
+
+mod history;
+mod sentence;
+
+pub use self::history::{History, Run, Series};
+
+/// The thresholds of the rule. The default misses no regression of a stable test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Number of the last runs, of the series and of the default branch together, that count.
+    pub runs: usize,
+    /// Number of short breaks from which on a test is flaky.
+    pub breaks: usize,
+    /// Maximum number of failures in a row of a short break.
+    pub longest_break: usize,
+}
+
+impl Default for Rule {
+    fn default() -> Self {
+        Self { runs: 50, breaks: 2, longest_break: 2 }
+    }
+}
+
+/// The result of a run that is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Passed,
+    /// Passed after an attempt that failed.
+    PassedOnRetry,
+    Failed,
+}
+
+/// How a result differs from the history of its test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// It passed, as before.
+    None,
+    /// It fails, and was stable and passed, or never ran.
+    New,
+    /// It fails as before, for the same cause.
+    Still,
+    /// It fails as before, for another cause.
+    CauseChanged,
+    /// It passed, was stable and failed.
+    Fixed,
+    /// It fails and is flaky, or passed on a retry.
+    Flaky,
+}
+
+/// A judgement, with the sentence that explains it to the person who reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    pub change: Change,
+    /// Such as `failed in 9 of its last 20 runs, so this is not new`. Empty for [`Change::None`].
+    pub reason: String,
+}
+
+/// Judges the result of a run of a test on a commit, which is empty if it is unknown. `has_same_cause` says
+/// whether a failure has the cause of the last one, if that failed.
+pub fn judge(
+    outcome: Outcome,
+    commit: &str,
+    has_same_cause: bool,
+    history: &History<'_>,
+    rule: Rule,
+) -> Judgement {
+    let evidence = history.evidence(outcome, commit, rule);
+    let change = match outcome {
+        Outcome::PassedOnRetry => Change::Flaky,
+        Outcome::Passed if !evidence.failed_before || evidence.is_flaky(rule) => Change::None,
+        Outcome::Passed => Change::Fixed,
+        Outcome::Failed if evidence.is_flaky(rule) && !evidence.is_broken(rule) => Change::Flaky,
+        Outcome::Failed if !evidence.failed_before => Change::New,
+        Outcome::Failed if has_same_cause => Change::Still,
+        Outcome::Failed => Change::CauseChanged,
+    };
+    Judgement { change, reason: sentence::of(change, outcome, &evidence, rule) }
+}
