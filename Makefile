@@ -107,6 +107,9 @@ moving: ## measure exports and imports of a project with a million results; take
 	@cargo build --release --locked -p assay --bin assay
 	@deploy/local/moving
 
+judgement: ## judge generated histories whose truth is known, and print how often the rule is right
+	@cargo run -q --release --locked -p assay-judge --example truth
+
 reporting: ## measure how many requests of ReportPortal's agents are held; takes a minute
 	@deploy/local/install
 	@cargo build --release --locked -p assay --bin assay
@@ -116,4 +119,4 @@ clean: ## remove build artefacts, but not the data
 	@cargo clean
 
 .PHONY: help run test check language chart supply-chain conformance test-agents test-tools test-compose servers bench \
-	profile fairness overload deletion moving reporting clean
+	profile fairness overload deletion moving reporting judgement clean

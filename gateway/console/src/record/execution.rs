@@ -83,6 +83,8 @@ pub(crate) struct Summary {
 pub(crate) struct Changes {
     pub(crate) new: i64,
     pub(crate) still: i64,
+    #[serde(default)]
+    pub(crate) cause_changed: i64,
     pub(crate) fixed: i64,
     pub(crate) flaky: i64,
     pub(crate) muted: i64,

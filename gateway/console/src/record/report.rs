@@ -16,6 +16,9 @@ pub(crate) struct ReportEntry {
     #[serde(default)]
     pub(crate) status: String,
     pub(crate) change: String,
+    /// Empty for readers of a share link.
+    #[serde(default)]
+    pub(crate) change_reason: String,
     pub(crate) attempts: i64,
     pub(crate) duration_in_sec: f64,
     pub(crate) headline: String,
@@ -57,6 +60,9 @@ pub(crate) struct Report {
     pub(crate) result: Outcome,
     pub(crate) status: String,
     pub(crate) change: String,
+    /// Empty for readers of a share link.
+    #[serde(default)]
+    pub(crate) change_reason: String,
     pub(crate) total_duration_in_sec: f64,
     pub(crate) subject_name: Option<String>,
     pub(crate) subject_identifier: Option<String>,

@@ -30,6 +30,15 @@ pub(super) fn check(check: &mut Check, gate: &GateInput) {
     if let Some(least) = gate.min_pass_rate {
         check.range("MinPassRate", least, 0.0..=100.0);
     }
+    for (field, value, bounds) in [
+        ("FlakyAfterBreaks", gate.flaky_after_breaks, 2..=25),
+        ("LongestFlakyBreak", gate.longest_flaky_break, 1..=10),
+        ("FlakyWithinRuns", gate.flaky_within_runs, 5..=50),
+    ] {
+        if let Some(value) = value {
+            check.range(field, value, bounds);
+        }
+    }
     check.within("RequiredTestCases", |check| required(check, &gate.required_test_cases));
 }
 
@@ -85,6 +94,19 @@ mod tests {
             (GateInput { min_pass_rate: Some(100.1), ..none() }, &["Gate/MinPassRate"]),
             (GateInput { min_pass_rate: Some(f64::NAN), ..none() }, &["Gate/MinPassRate"]),
             (GateInput { min_pass_rate: Some(100.0), ..none() }, &[]),
+            // One break must not make a test flaky, since its next failure may be a regression.
+            (GateInput { flaky_after_breaks: Some(1), ..none() }, &["Gate/FlakyAfterBreaks"]),
+            (GateInput { longest_flaky_break: Some(0), ..none() }, &["Gate/LongestFlakyBreak"]),
+            (GateInput { flaky_within_runs: Some(51), ..none() }, &["Gate/FlakyWithinRuns"]),
+            (
+                GateInput {
+                    flaky_after_breaks: Some(25),
+                    longest_flaky_break: Some(10),
+                    flaky_within_runs: Some(5),
+                    ..none()
+                },
+                &[],
+            ),
             (required(&["a", "b", "A"]), &[]),
             (required(&["a", " ", "a"]), &["Gate/RequiredTestCases/1", "Gate/RequiredTestCases/2"]),
             (required(&[&long]), &["Gate/RequiredTestCases/0"]),

@@ -47,6 +47,9 @@ async fn an_update_replaces_all_rules_or_keeps_them() {
         max_flaky_tests: Some(5),
         min_pass_rate: Some(0.0),
         required_test_cases: vec!["LOGIN-1".into(), "LOGIN-2".into()],
+        flaky_after_breaks: Some(3),
+        longest_flaky_break: Some(1),
+        flaky_within_runs: Some(20),
     };
     let strict = user.update_set(&set, input(rules), &["Gate"]).await.unwrap();
     let expected = Gate {
@@ -55,6 +58,9 @@ async fn an_update_replaces_all_rules_or_keeps_them() {
         max_flaky_tests: Some(5),
         min_pass_rate: Some(0.0),
         required_test_cases: vec!["LOGIN-1".into(), "LOGIN-2".into()],
+        flaky_after_breaks: Some(3),
+        longest_flaky_break: Some(1),
+        flaky_within_runs: Some(20),
     };
     assert_eq!(strict.gate, Some(expected));
     assert_ne!(strict.data_version, set.data_version);

@@ -23,18 +23,23 @@ struct Row {
     notes: Vec<String>,
 }
 
+/// The condition that a report is a new failure for a verdict: of a stable test that passed before, or that
+/// fails for another cause than before, and not muted.
+pub(crate) const NEW_FAILURE: &str = "change in ('New', 'CauseChanged') and not is_muted";
+
 /// Selects the numbers of test cases of an execution by their changes, and that of the new failures
 /// that are not muted. An index has only the reports that have changed.
 pub(crate) fn changes_of(execution: &str) -> String {
     format!(
         "select (count(*) filter (where change = 'New'))::int as new,
                 (count(*) filter (where change = 'Still'))::int as still,
+                (count(*) filter (where change = 'CauseChanged'))::int as cause_changed,
                 (count(*) filter (where change = 'Fixed'))::int as fixed,
                 (count(*) filter (where change = 'Flaky'))::int as flaky,
                 (count(*) filter (where is_muted))::int as muted,
-                (count(*) filter (where change in ('New', 'Still') and not is_muted
+                (count(*) filter (where result in ('Failed', 'Error') and not is_muted
                     and r.status in ('InReview', 'EngineExecutionFailure')))::int as unreviewed,
-                (count(*) filter (where change = 'New' and not is_muted))::int as new_failures
+                (count(*) filter (where {NEW_FAILURE}))::int as new_failures
          from test_report r
          where r.customer_id = $1 and r.execution_id = {execution} and change <> 'None'"
     )

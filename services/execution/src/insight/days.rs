@@ -41,7 +41,7 @@ const SUMS: &str = "runs, failures, new_failures, flaky_runs, recoveries, durati
 fn derived(which: &str) -> String {
     format!(
         "select {KEY}, count(*)::int as runs, (count(*) filter (where failed))::int as failures,
-                (count(*) filter (where change = 'New'))::int as new_failures,
+                (count(*) filter (where change in ('New', 'CauseChanged')))::int as new_failures,
                 (count(*) filter (where is_flaky and not failed))::int as flaky_runs,
                 (count(*) filter (where change = 'Fixed'))::int as recoveries,
                 sum(total_duration_in_sec) as duration_in_sec,

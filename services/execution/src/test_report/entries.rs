@@ -1,6 +1,7 @@
 //! The test reports of an execution as entries of a list, each with its last results.
 
 use assay_fingerprint::Fingerprint;
+use assay_ledger::change::SHOWN;
 use assay_ledger::progress::execution::ExecutionState;
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ReportStatus, ResultChange, TestReportId, TestResult,
@@ -131,7 +132,8 @@ fn select(
                 as history
             from unnest(",
     );
-    sql.push_bind(state.baseline.clone());
+    let shown = state.baseline.iter().take(SHOWN).copied().collect::<Vec<_>>();
+    sql.push_bind(shown);
     sql.push(
         ") with ordinality as b (id, nr)
             left join test_report p on p.customer_id = r.customer_id and p.execution_id = b.id

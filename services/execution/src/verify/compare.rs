@@ -65,7 +65,7 @@ fn time<T: Debug>(value: Option<T>) -> Value {
 }
 
 /// The fields of a report that follow from its instances.
-fn report_fields(report: &TestReportState) -> [(&'static str, Value); 11] {
+fn report_fields(report: &TestReportState) -> [(&'static str, Value); 12] {
     let published = &report.published;
     [
         ("requested_instances_count", text(&report.requested_instances_count)),
@@ -77,6 +77,7 @@ fn report_fields(report: &TestReportState) -> [(&'static str, Value); 11] {
         ("total_duration_in_sec", Value::Sum(report.total_duration_in_sec)),
         ("average_duration_in_sec", Value::Sum(published.average_duration_in_sec)),
         ("change", name(published.change())),
+        ("change_reason", text(&report.change_reason)),
         ("is_flaky", text(&report.is_flaky)),
         ("is_muted", text(&report.is_muted)),
     ]

@@ -15,6 +15,7 @@ mod fairness;
 mod ids;
 mod insights;
 mod instances;
+mod judgement;
 mod known_failures;
 mod launches;
 mod leases;

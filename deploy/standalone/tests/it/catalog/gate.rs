@@ -12,7 +12,8 @@ async fn the_rules_of_a_test_set_are_read_as_they_were_written() {
     let set = of(&records, "test set");
     let defaults = json!({
         "MaxNewFailures": 0, "AllowKnownFailures": true, "MaxFlakyTests": null,
-        "MinPassRate": null, "RequiredTestCases": [],
+        "MinPassRate": null, "RequiredTestCases": [], "FlakyAfterBreaks": null,
+        "LongestFlakyBreak": null, "FlakyWithinRuns": null,
     });
     assert_eq!(api.get(&set.path).await.ok()["Gate"], defaults);
     let change = json!({"Gate": {"MinPassRate": 97.5, "RequiredTestCases": ["LOGIN-1"]}});

@@ -35,6 +35,7 @@ pub(crate) struct Filter {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Tab {
     New,
+    CauseChanged,
     Still,
     Flaky,
     Fixed,
@@ -42,13 +43,14 @@ pub(crate) enum Tab {
 }
 
 impl Tab {
-    pub(super) const EACH: [Self; 5] =
-        [Self::New, Self::Still, Self::Flaky, Self::Fixed, Self::All];
+    pub(super) const EACH: [Self; 6] =
+        [Self::New, Self::CauseChanged, Self::Still, Self::Flaky, Self::Fixed, Self::All];
 
     /// Returns the change that the interface filters by.
     pub(super) fn change(self) -> Option<&'static str> {
         match self {
             Self::New => Some("New"),
+            Self::CauseChanged => Some("CauseChanged"),
             Self::Still => Some("Still"),
             Self::Flaky => Some("Flaky"),
             Self::Fixed => Some("Fixed"),
@@ -85,6 +87,7 @@ impl Filter {
     pub(in crate::page) fn tab(&self, changes: &Changes) -> Tab {
         self.explicit_tab().unwrap_or(match changes {
             changes if changes.new > 0 => Tab::New,
+            changes if changes.cause_changed > 0 => Tab::CauseChanged,
             changes if changes.still > 0 => Tab::Still,
             changes if changes.flaky > 0 => Tab::Flaky,
             _ => Tab::All,
@@ -94,7 +97,7 @@ impl Filter {
     /// Returns whether the results are shown by causes, rather than as a plain list.
     pub(super) fn is_grouped(&self, tab: Tab) -> bool {
         let is_plain = self.result.is_some() || self.status.is_some() || self.fingerprint.is_some();
-        matches!(tab, Tab::New | Tab::Still) && !is_plain
+        matches!(tab, Tab::New | Tab::CauseChanged | Tab::Still) && !is_plain
     }
 }
 

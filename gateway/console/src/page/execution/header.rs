@@ -157,15 +157,18 @@ pub(in crate::page) fn tabs(
             @for tab in Tab::EACH {
                 @let (label, class, count) = match tab {
                     Tab::New => ("New", "fail", changes.new),
+                    Tab::CauseChanged => ("Other cause", "fail", changes.cause_changed),
                     Tab::Still => ("Still failing", "fail", changes.still),
                     Tab::Flaky => ("Flaky", "flaky", changes.flaky),
                     Tab::Fixed => ("Fixed", "pass", changes.fixed),
                     Tab::All => ("All", "all", statistic.total),
                 };
-                a class=(if count == 0 { "zero" } else { class })
-                    href=(address(page, &tab.filter()))
-                    aria-current=[(tab == current).then_some("page")]
-                { b { (number(count)) } " " (label) }
+                @if count > 0 || tab != Tab::CauseChanged {
+                    a class=(if count == 0 { "zero" } else { class })
+                        href=(address(page, &tab.filter()))
+                        aria-current=[(tab == current).then_some("page")]
+                    { b { (number(count)) } " " (label) }
+                }
             }
         }
     }

@@ -112,9 +112,12 @@ fn tools(place: &Place, tab: Tab, filter: &Filter) -> Markup {
 
 fn meaning(tab: Tab) -> &'static str {
     match tab {
-        Tab::Flaky => "Passed after an attempt that did not.",
+        Tab::Flaky => {
+            "Passed after an attempt that did not, or fail and are flaky: they do not count as new."
+        }
         Tab::Fixed => "Passed, and failed before.",
-        Tab::New => "Fail, and passed before or never ran.",
+        Tab::New => "Fail, are not flaky, and passed before or never ran.",
+        Tab::CauseChanged => "Fail as before, for a cause that they did not have.",
         Tab::Still => "Fail, and failed before.",
         Tab::All => "",
     }
@@ -126,7 +129,7 @@ fn nothing(tab: Tab, filter: &Filter, is_running: bool) -> Markup {
         p.empty {
             @if is_filtered { "No test matches these filters." }
             @else if is_running { "No results yet. They appear as they arrive." }
-            @else if tab == Tab::Flaky { "No flaky tests: each passed or failed at the first attempt." }
+            @else if tab == Tab::Flaky { "No flaky tests." }
             @else if tab == Tab::Fixed { "Nothing is fixed that failed before." }
             @else { "No results." }
         }

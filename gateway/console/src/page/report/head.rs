@@ -46,14 +46,16 @@ fn badges(report: &Report) -> Markup {
     let change = match report.change.as_str() {
         "New" => Some("new"),
         "Still" => Some("still failing"),
+        "CauseChanged" => Some("other cause"),
         "Fixed" => Some("fixed"),
         _ => None,
     };
     html! {
         (result_badge(report.result, report.result.label()))
         @if let Some(change) = change { span class="badge none" { (change) } }
-        @if report.is_flaky { span.badge.flaky { "flaky" } }
+        @if report.is_flaky || report.change == "Flaky" { span.badge.flaky { "flaky" } }
         @if report.is_muted { span.badge.none { "muted" } }
+        @if !report.change_reason.is_empty() { span.small.reason { (report.change_reason) } }
     }
 }
 

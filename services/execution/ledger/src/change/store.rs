@@ -1,56 +1,88 @@
-//! The results of a series in PostgreSQL. Every statement is bound to one customer.
+//! The results of a baseline in PostgreSQL. Every statement is bound to one customer.
 
-use assay_proto::{CustomerId, EnumColumn, Fault, TestCaseId, TestResult};
-use sqlx::{FromRow, PgTransaction};
+use std::collections::{HashMap, HashSet};
+
+use assay_proto::{CustomerId, ExecutionId, Fault, TestCaseId, catalog::Gate};
+use sqlx::{PgTransaction, types::Json};
 use uuid::Uuid;
 
+use super::{
+    baseline::MOST,
+    history::{Coded, FAILED, Origin, PASSED, PASSED_ON_RETRY},
+};
 use crate::progress::execution::ExecutionState;
 
-/// Returns up to ten executions that those of a new execution are compared with, the latest first:
-/// the ended ones of its series before it, or of the series of the default branch if its branch has
-/// none.
-pub async fn baseline(
+/// Number of executed tests from which on the failure of most of them is evidence about the environment,
+/// and the percentage of failures from which on it is.
+const OUTAGE_OF: i32 = 10;
+const OUTAGE_PERCENT: i32 = 80;
+
+/// Returns the latest ended executions of a branch before a new execution, in its test set and
+/// environment. Those in which nearly everything failed say nothing about tests, and are left out.
+pub(super) async fn ended(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     state: &ExecutionState,
+    branch: &str,
 ) -> Result<Vec<Uuid>, Fault> {
     let execution = &state.execution;
-    let branches = [execution.branch.as_deref().unwrap_or_default(), &state.default_branch];
-    let statement = sqlx::query_scalar(
-        "with of_branch as (
-             select nr, array(
-                 select id from execution
-                 where customer_id = $1 and project_id = $5::uuid and test_set_id = $2::uuid
-                   and coalesce(environment_id, '00000000-0000-0000-0000-000000000000')
-                       = coalesce($3::uuid, '00000000-0000-0000-0000-000000000000')
-                   and coalesce(branch, '') = branch.name
-                   and status in ('Completed', 'Canceled')
-                   and id < $6::uuid
-                 order by id desc
-                 limit 10
-             ) as executions
-             from unnest($4::text[]) with ordinality as branch (name, nr)
-         )
-         select coalesce(
-             (select executions from of_branch
-              where executions <> '{}' and (nr = 1 or $4[1] <> '')
-              order by nr
-              limit 1),
-             '{}'
-         )",
+    let ended = sqlx::query_scalar(
+        "select id from execution
+         where customer_id = $1 and project_id = $2::uuid and test_set_id = $3::uuid
+           and coalesce(environment_id, '00000000-0000-0000-0000-000000000000')
+               = coalesce($4::uuid, '00000000-0000-0000-0000-000000000000')
+           and coalesce(branch, '') = $5
+           and status in ('Completed', 'Canceled')
+           and id < $6::uuid
+           and (test_cases_passed + test_cases_failed + test_cases_with_error < $7
+               or 100 * (test_cases_failed + test_cases_with_error)
+                   <= $8 * (test_cases_passed + test_cases_failed + test_cases_with_error))
+         order by id desc
+         limit $9",
     );
-    let baseline = statement
+    let ended = ended
         .bind(customer)
+        .bind(&execution.project_id)
         .bind(&execution.test_set_id)
         .bind(&execution.environment_id)
-        .bind(&branches[..])
-        .bind(&execution.project_id)
-        .bind(&execution.id);
-    Ok(baseline.fetch_one(&mut **tx).await?)
+        .bind(branch)
+        .bind(&execution.id)
+        .bind(OUTAGE_OF)
+        .bind(OUTAGE_PERCENT)
+        .bind(i64::try_from(MOST).unwrap_or(i64::MAX));
+    Ok(ended.fetch_all(&mut **tx).await?)
 }
 
-/// Returns those of the test cases that failed in any of the executions.
-pub(super) async fn failed_before(
+/// Reads the gate that the test set had when an execution was requested.
+pub(super) async fn gate(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+) -> Result<Gate, Fault> {
+    let gate = sqlx::query_scalar("select gate from execution where customer_id = $1 and id = $2");
+    let Json(gate): Json<Gate> = gate.bind(customer).bind(id).fetch_one(&mut **tx).await?;
+    Ok(gate)
+}
+
+/// Returns the origins of executions, in their order.
+pub(super) async fn origins(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    executions: &[Uuid],
+) -> Result<Vec<Origin>, Fault> {
+    let origins = sqlx::query_as(
+        "select coalesce(branch, '') as branch, coalesce(commit, '') as commit,
+                row_number() over (order by baseline.id desc) as age
+         from unnest($2::uuid[]) with ordinality as baseline (id, nr)
+         left join execution e on e.customer_id = $1 and e.id = baseline.id
+         order by nr",
+    );
+    Ok(origins.bind(customer).bind(executions).fetch_all(&mut **tx).await?)
+}
+
+/// Returns those of the test cases that had a change in any of the executions, as all that failed there
+/// have.
+pub(super) async fn with_changes(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     executions: &[Uuid],
@@ -59,42 +91,75 @@ pub(super) async fn failed_before(
     if executions.is_empty() || cases.is_empty() {
         return Ok(Vec::new());
     }
-    let failed = sqlx::query_scalar(
+    let changed = sqlx::query_scalar(
         "select distinct test_case_id from test_report
-         where customer_id = $1 and execution_id = any($2) and change in ('New', 'Still')
+         where customer_id = $1 and execution_id = any($2) and change <> 'None'
            and test_case_id = any($3)",
     );
-    let failed = failed.bind(customer).bind(executions).bind(cases).persistent(false);
-    Ok(failed.fetch_all(&mut **tx).await?)
+    let changed = changed.bind(customer).bind(executions).bind(cases).persistent(false);
+    Ok(changed.fetch_all(&mut **tx).await?)
 }
 
-#[derive(FromRow)]
-struct Row {
-    test_case_id: TestCaseId,
-    #[sqlx(try_from = "EnumColumn<TestResult>")]
-    result: i32,
-}
-
-/// Returns the results of test cases that passed or failed in an execution.
+/// Returns the results of test cases in the executions, in their order.
 pub(super) async fn results(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    execution: Uuid,
+    executions: &[Uuid],
     cases: &[TestCaseId],
-) -> Result<Vec<(TestCaseId, TestResult)>, Fault> {
-    let rows = sqlx::query_as(
-        "select test_case_id, result from test_report
-         where customer_id = $1 and execution_id = $2 and test_case_id = any($3)
-           and result in ('Passed', 'Failed', 'Error')",
+) -> Result<HashMap<TestCaseId, Vec<Coded>>, Fault> {
+    let results = sqlx::query_as(
+        "select r.test_case_id,
+                array_agg((4 * (nr - 1) + case
+                    when r.result <> 'Passed' then $4
+                    when r.is_flaky then $5
+                    else $6
+                end)::smallint order by nr)
+         from unnest($2::uuid[]) with ordinality as baseline (id, nr)
+         join test_report r on r.customer_id = $1 and r.execution_id = baseline.id
+             and r.test_case_id = any($3)
+         where r.result in ('Passed', 'Failed', 'Error')
+         group by r.test_case_id",
     );
-    let rows: Vec<Row> = rows
+    let results: Vec<(TestCaseId, Vec<Coded>)> = results
         .bind(customer)
-        .bind(execution)
+        .bind(executions)
         .bind(cases)
+        .bind(FAILED)
+        .bind(PASSED_ON_RETRY)
+        .bind(PASSED)
         .persistent(false)
         .fetch_all(&mut **tx)
         .await?;
-    let result =
-        |row: Row| (row.test_case_id, TestResult::try_from(row.result).unwrap_or_default());
-    Ok(rows.into_iter().map(result).collect())
+    Ok(results.into_iter().collect())
+}
+
+/// Returns those of the reports that have a failure whose cause no earlier failure of the test in the
+/// baseline had.
+pub(super) async fn with_other_causes(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    state: &ExecutionState,
+    reports: &[String],
+) -> Result<HashSet<String>, Fault> {
+    if reports.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let other = sqlx::query_scalar(
+        "select distinct f.test_report_id::text from failure f
+         where f.customer_id = $1 and f.test_report_id = any($2::text[]::uuid[])
+           and exists (
+               select from kept_failure p
+               where p.customer_id = $1 and p.execution_id = any($3)
+                 and p.test_case_id = f.test_case_id
+           )
+           and not exists (
+               select from failure p
+               where p.customer_id = $1 and p.project_id = f.project_id
+                 and p.fingerprint = f.fingerprint and p.execution_id = any($3)
+                 and p.test_case_id = f.test_case_id
+           )",
+    );
+    let other: Vec<String> =
+        other.bind(customer).bind(reports).bind(&state.baseline).fetch_all(&mut **tx).await?;
+    Ok(other.into_iter().collect())
 }

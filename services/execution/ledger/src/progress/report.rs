@@ -51,6 +51,8 @@ pub struct TestReportState {
     pub is_flaky: bool,
     /// Whether all its failures were known when they were reported.
     pub is_muted: bool,
+    /// The reason of the change; empty without one.
+    pub change_reason: String,
     /// The ticket of the failures; empty if there is none.
     pub ticket: String,
     /// The reason why the engine failed, if it did.

@@ -125,7 +125,7 @@ async fn save_part(
              start_date_time = s.start, finish_date_time = s.finish,
              total_duration_in_sec = s.total, average_duration_in_sec = s.average,
              revision = s.revision, requested_instances_count = s.requested, is_flaky = s.is_flaky,
-             change = s.change, is_muted = s.is_muted, ticket = s.ticket,
+             change = s.change, change_reason = s.change_reason, is_muted = s.is_muted, ticket = s.ticket,
              engine_failure = s.engine_failure, missing_result = s.missing_result,
              judgement = s.judgement,
              suites = coalesce(string_to_array(s.suites, e'\\n'), r.suites),
@@ -134,10 +134,10 @@ async fn save_part(
          from unnest($2::text[]::uuid[], $3::int[], $4::text[], $5::text[], $6::timestamptz[],
              $7::timestamptz[], $8::float8[], $9::float8[], $10::bigint[], $11::int[],
              $12::bool[], $13::text[], $14::bool[], $15::text[], $16::text[], $17::text[],
-             $18::jsonb[], $19::jsonb[], $20::text[], $21::text[])
+             $18::jsonb[], $19::jsonb[], $20::text[], $21::text[], $22::text[])
              as s (id, finished, result, status, start, finish, total, average, revision,
                    requested, is_flaky, change, is_muted, ticket, engine_failure, suites, labels,
-                   links, missing_result, judgement)
+                   links, missing_result, judgement, change_reason)
          where r.customer_id = $1 and r.id = s.id",
     )
     .bind(customer)
@@ -161,6 +161,7 @@ async fn save_part(
     .bind(column(reports, |report| report.links()))
     .bind(column(reports, |report| name_of(report.missing_result())))
     .bind(column(reports, |report| report.judgement.as_deref()))
+    .bind(column(reports, |report| report.change_reason.as_str()))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -1,7 +1,9 @@
 //! The rules and failures of executions for their verdicts, in PostgreSQL. Every statement is bound to one customer.
 
 use assay_proto::{CustomerId, ExecutionId, Fault, catalog::Gate, execution::NewFailure};
-use sqlx::{FromRow, PgExecutor, types::Json};
+use sqlx::{AssertSqlSafe, FromRow, PgExecutor, types::Json};
+
+use crate::execution::summary::NEW_FAILURE;
 
 /// Number of new failures that a verdict lists.
 const LISTED: i64 = 20;
@@ -58,11 +60,11 @@ pub(super) async fn new_failures(
     customer: CustomerId,
     id: ExecutionId,
 ) -> Result<NewFailures, Fault> {
-    let rows: Vec<Row> = sqlx::query_as(
+    let rows: Vec<Row> = sqlx::query_as(AssertSqlSafe(format!(
         "select r.test_case_identifier, coalesce(f.headline, '') as headline, r.count
          from (
              select id, test_case_identifier, (count(*) over ())::int as count from test_report
-             where customer_id = $1 and execution_id = $2 and change = 'New' and not is_muted
+             where customer_id = $1 and execution_id = $2 and {NEW_FAILURE}
              order by id
              limit $3
          ) as r
@@ -72,8 +74,8 @@ pub(super) async fn new_failures(
              order by instance_nr
              limit 1
          ) as f on true
-         order by r.id",
-    )
+         order by r.id"
+    )))
     .bind(customer)
     .bind(id)
     .bind(LISTED)

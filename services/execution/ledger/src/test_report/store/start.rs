@@ -104,6 +104,8 @@ fn set_states(rows: &mut Insertion, reports: &[TestReportState]) {
     rows.set_each("status", "text[]", statuses);
     let changes = column(reports, |report| name_of(report.published.change()));
     rows.set_each("change", "text[]", changes);
+    let reasons = column(reports, |report| report.change_reason.as_str());
+    rows.set_each("change_reason", "text[]", reasons);
     let starts = column(reports, |report| report.published.start_date_time);
     rows.set_each("start_date_time", "timestamptz[]", starts);
     let ends = column(reports, |report| report.published.finish_date_time);

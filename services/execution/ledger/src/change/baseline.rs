@@ -1,0 +1,72 @@
+//! The executions that the results of a new execution are compared with.
+
+use assay_proto::{CustomerId, Fault};
+use sqlx::PgTransaction;
+use uuid::Uuid;
+
+use super::store;
+use crate::progress::execution::ExecutionState;
+
+/// Maximum number of executions of a baseline: no rule looks at more.
+pub(super) const MOST: usize = 50;
+
+/// Number of executions of its own series that a baseline has at least, if there are as many, however often
+/// the default branch runs.
+const OWN: usize = 10;
+
+/// Number of executions of a baseline whose results are shown.
+pub const SHOWN: usize = 10;
+
+/// Returns the executions that those of a new execution are compared with: ended ones of its series, the
+/// latest first, and then those of the default branch, the latest first.
+pub async fn baseline(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    state: &ExecutionState,
+) -> Result<Vec<Uuid>, Fault> {
+    let branch = state.execution.branch.as_deref().unwrap_or_default();
+    let own = store::ended(tx, customer, state, branch).await?;
+    let has_other = !branch.is_empty() && branch != state.default_branch;
+    let default = if has_other {
+        store::ended(tx, customer, state, &state.default_branch).await?
+    } else {
+        Vec::new()
+    };
+    Ok(latest(own, default))
+}
+
+/// Leaves out the earliest executions, so that the latest ones of both branches remain.
+fn latest(mut own: Vec<Uuid>, mut default: Vec<Uuid>) -> Vec<Uuid> {
+    while own.len() + default.len() > MOST {
+        let keeps_own = own.len() <= OWN || default.last() < own.last();
+        if keeps_own && !default.is_empty() {
+            default.pop()
+        } else {
+            own.pop()
+        };
+    }
+    own.extend(default);
+    own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(numbers: impl Iterator<Item = u128>) -> Vec<Uuid> {
+        numbers.map(Uuid::from_u128).collect()
+    }
+
+    #[test]
+    fn the_latest_executions_of_both_branches_remain() {
+        // The branch ran long ago, and the default branch often since.
+        let left = latest(ids((1..=30).rev()), ids((100..200).rev()));
+        assert_eq!(left.len(), MOST);
+        assert_eq!(left[..OWN], ids((21..=30).rev()));
+        assert_eq!(left[OWN..], ids((160..200).rev()));
+
+        let even = latest(ids((0..60).map(|nr| 120 - 2 * nr)), ids((0..60).map(|nr| 121 - 2 * nr)));
+        assert_eq!((even[0], even[25]), (Uuid::from_u128(120), Uuid::from_u128(121)));
+        assert_eq!(latest(ids((0..60).rev()), Vec::new()).len(), MOST);
+    }
+}
