@@ -87,3 +87,16 @@ pub fn judge(
     };
     Judgement { change, reason: sentence::of(change, outcome, &evidence, rule) }
 }
+
+/// Number of executed tests from which on the failure of most of them is evidence about the environment.
+pub const OUTAGE_OF: i32 = 10;
+
+/// Percentage of failures above which it is.
+pub const OUTAGE_PERCENT: i32 = 80;
+
+/// Whether so many failures among the executed tests of an execution are evidence about the environment
+/// rather than about the tests.
+pub fn is_outage(executed: i32, failed: i32) -> bool {
+    executed >= OUTAGE_OF
+        && 100 * i64::from(failed) > i64::from(OUTAGE_PERCENT) * i64::from(executed)
+}

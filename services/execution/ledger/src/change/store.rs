@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use assay_judge::{OUTAGE_OF, OUTAGE_PERCENT};
 use assay_proto::{CustomerId, ExecutionId, Fault, TestCaseId, catalog::Gate};
 use sqlx::{PgTransaction, types::Json};
 use uuid::Uuid;
@@ -11,11 +12,6 @@ use super::{
     history::{Coded, FAILED, Origin, PASSED, PASSED_ON_RETRY},
 };
 use crate::progress::execution::ExecutionState;
-
-/// Number of executed tests from which on the failure of most of them is evidence about the environment,
-/// and the percentage of failures from which on it is.
-const OUTAGE_OF: i32 = 10;
-const OUTAGE_PERCENT: i32 = 80;
 
 /// Returns the latest ended executions of a branch before a new execution, in its test set and
 /// environment. Those in which nearly everything failed say nothing about tests, and are left out.

@@ -1,5 +1,6 @@
 //! The rules for verdicts.
 
+use assay_judge::is_outage;
 use assay_proto::{
     ExecutionStatistic, ExecutionStatus,
     catalog::Gate,
@@ -28,6 +29,7 @@ impl Facts<'_> {
             return None;
         }
         let mut rules = vec![self.complete(), self.new_failures(gate.max_new_failures)];
+        rules.extend(self.environment());
         if !gate.allow_known_failures {
             rules.push(self.known_failures());
         }
@@ -57,6 +59,16 @@ impl Facts<'_> {
             (true, format!("{} executed", test_cases(self.executed())))
         };
         outcome("Complete", is_met, message)
+    }
+
+    /// Applies to an execution in which nearly everything failed: its failures say little about tests.
+    fn environment(self) -> Option<RuleOutcome> {
+        let failed = self.statistic.test_cases_failed + self.statistic.test_cases_with_error;
+        let message = format!(
+            "{failed} of {} failed, which is evidence about the environment rather than about the tests",
+            test_cases(self.executed())
+        );
+        is_outage(self.executed(), failed).then(|| outcome("Environment", false, message))
     }
 
     fn new_failures(self, most: i32) -> RuleOutcome {
@@ -172,6 +184,27 @@ mod tests {
             unmet(Facts { not_executed: &missing, ..facts }, &required),
             ["RequiredTestCases"]
         );
+    }
+
+    #[test]
+    fn an_outage_does_not_pass_whatever_the_gate_allows() {
+        let statistic = |failed| ExecutionStatistic {
+            test_cases_total: 20,
+            test_cases_passed: 20 - failed,
+            test_cases_failed: failed,
+            ..Default::default()
+        };
+        let allowing = Gate { max_new_failures: 1000, ..gate() };
+        for (failed, expected) in [(16, &[][..]), (17, &["Environment"])] {
+            let facts = Facts {
+                status: ExecutionStatus::Completed,
+                statistic: &statistic(failed),
+                changes: &ChangeCounts::default(),
+                new_failures: failed,
+                not_executed: &[],
+            };
+            assert_eq!(unmet(facts, &allowing), expected, "{failed} failures");
+        }
     }
 
     #[test]
