@@ -210,7 +210,7 @@ fn reasons(insight: &Insight, kind: &Kind) -> Markup {
     html! {
         @if kind.name == FLAKY {
             @if insight.flaky_runs > 0 {
-                span.fact { (number(insight.flaky_runs)) " passed after a retry, " (of_runs) }
+                span.fact { (number(insight.flaky_runs)) " flaky, " (of_runs) }
             }
             @if insight.recoveries > 0 {
                 span.fact { "recovered in " (counted(insight.recoveries, "run")) }

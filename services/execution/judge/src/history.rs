@@ -70,7 +70,7 @@ impl History<'_> {
         Evidence {
             runs: runs.len(),
             failures: runs.iter().filter(failed).count(),
-            breaks: breaks(own(), outcome, rule) + breaks(default(), Outcome::Failed, rule),
+            breaks: breaks(own(), rule) + breaks(default(), rule),
             was_retried: runs.iter().any(|run| run.outcome == Outcome::PassedOnRetry),
             differs_on_commit: differs_on_commit(runs, outcome, commit),
             failed_before: self.last == Some(Outcome::Failed),
@@ -79,10 +79,10 @@ impl History<'_> {
     }
 }
 
-/// Counts the short breaks among runs of one series, the latest first, of which `next` is the run after
-/// them. Failures in a row are a break once a pass has followed.
-fn breaks<'r>(runs: impl Iterator<Item = &'r Run<'r>>, next: Outcome, rule: Rule) -> usize {
-    let (mut count, mut length, mut has_recovered) = (0, 0, next != Outcome::Failed);
+/// Counts the short breaks among runs of one series, the latest first. Failures in a row are a break once a
+/// pass has followed.
+fn breaks<'r>(runs: impl Iterator<Item = &'r Run<'r>>, rule: Rule) -> usize {
+    let (mut count, mut length, mut has_recovered) = (0, 0, false);
     for run in runs {
         if run.outcome == Outcome::Failed {
             length += 1;
@@ -132,18 +132,17 @@ mod tests {
 
     #[test]
     fn short_failures_that_a_pass_follows_are_breaks() {
-        for (history, next, breaks) in [
-            ("PPP", Outcome::Failed, 0),
-            ("PFP", Outcome::Failed, 1),
-            ("PFFPFP", Outcome::Failed, 2),
-            ("PFFFP", Outcome::Failed, 0),
-            // It has not recovered yet, or recovers now.
-            ("FPP", Outcome::Failed, 0),
-            ("FPP", Outcome::Passed, 1),
+        for (history, breaks) in [
+            ("PPP", 0),
+            ("PFP", 1),
+            ("PFFPFP", 2),
+            ("PFFFP", 0),
+            // It has not recovered yet.
+            ("FPP", 0),
             // Its beginning is not known.
-            ("PPF", Outcome::Failed, 0),
+            ("PPF", 0),
         ] {
-            assert_eq!(evidence(history, next).breaks, breaks, "{history}");
+            assert_eq!(evidence(history, Outcome::Failed).breaks, breaks, "{history}");
         }
     }
 

@@ -42,7 +42,7 @@ fn derived(which: &str) -> String {
     format!(
         "select {KEY}, count(*)::int as runs, (count(*) filter (where failed))::int as failures,
                 (count(*) filter (where change in ('New', 'CauseChanged')))::int as new_failures,
-                (count(*) filter (where is_flaky and not failed))::int as flaky_runs,
+                (count(*) filter (where change = 'Flaky'))::int as flaky_runs,
                 (count(*) filter (where change = 'Fixed'))::int as recoveries,
                 sum(total_duration_in_sec) as duration_in_sec,
                 bool_or(rank <= 200 and total_duration_in_sec > 0) as is_slow,
@@ -52,7 +52,7 @@ fn derived(which: &str) -> String {
              select e.customer_id, e.project_id, r.test_case_id,
                     (e.request_time at time zone 'utc')::date as day,
                     coalesce(e.branch, '') as branch, e.id as execution_id,
-                    r.result <> 'Passed' as failed, r.change, r.is_flaky, r.total_duration_in_sec,
+                    r.result <> 'Passed' as failed, r.change, r.total_duration_in_sec,
                     row_number() over (
                         partition by e.customer_id, e.id
                         order by r.total_duration_in_sec desc, r.id

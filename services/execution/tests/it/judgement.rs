@@ -55,7 +55,8 @@ async fn failures_are_judged_by_the_history_of_their_test() -> Result<()> {
             ResultChange::New,
             "passed before; 3 failures in its last 5 runs do not make it flaky",
         ),
-        ("PFPFP", ResultChange::None, ""),
+        ("PFPFP", ResultChange::Fixed, "failed before, and was not flaky"),
+        ("PFPFPFP", ResultChange::None, ""),
         (
             "PFPFFPF",
             ResultChange::Flaky,
