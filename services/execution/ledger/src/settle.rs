@@ -1,5 +1,11 @@
 //! The consequences of results for an execution: its counts, its status, its schedules and the
-//! events. The row of the execution is locked.
+//! events.
+//!
+//! Everything that changes a report goes through this module, under the lock of the row of its execution.
+//! The lock is the only one: reports, instances and failures are written by its holder alone, so counts can
+//! be changed by differences, and a revision is published once. The order of the statements is instances,
+//! failures, change, mutes, reports, execution, events, since each depends on those before it. All are in
+//! the transaction of the caller: a crash before its commit leaves nothing.
 
 pub mod events;
 

@@ -1,4 +1,11 @@
 //! Consumers, which apply the events of another service once each.
+//!
+//! JetStream delivers at least once, and in order as long as nobody waits. A consumer makes "once, and
+//! nobody waits" of it. The id of an event enters the `inbox` in the transaction that applies the event, so
+//! a second delivery finds it there and does nothing. An event that cannot be applied within a second is
+//! parked as a row, and counts as settled, so one blocked record delays no other customer. The message is
+//! acknowledged after the commit: a program that ends before it is delivered the event again, one that ends
+//! after it is not. `docs/design/events.md` describes the whole way, and what holds at each crash point.
 
 mod apply;
 mod attempt;

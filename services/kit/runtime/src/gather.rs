@@ -1,4 +1,10 @@
 //! Work of many callers, gathered into few statements.
+//!
+//! A hundred agents that report to one launch would take the lock of its row a hundred times, and commit
+//! a hundred times. Gathered, they take it once or twice: while one batch is in the database, the next one
+//! forms. Nobody waits for a batch to fill, so a caller without competition is as fast as before. The caller
+//! that finds no batch in progress runs it in a task, which also takes the batches that form meanwhile. A
+//! caller that goes away leaves its job in the batch, and only its outcome is dropped.
 
 use std::{
     collections::{HashMap, VecDeque, hash_map::Entry},

@@ -1,4 +1,11 @@
 //! Limited resources, shared fairly between customers.
+//!
+//! A pool of connections, threads or bytes that all customers use belongs to the first one that is greedy,
+//! unless somebody counts. [`Shares`] counts permits by customer. Nobody holds them all, and a returned
+//! permit goes to the customer that has the fewest. So a customer waits for at most its own work, and for
+//! one piece of work of each other customer. `docs/design/fairness.md` lists the pools of all programs in the
+//! order in which a request passes them. A caller takes a permit of a later pool while it holds one of an
+//! earlier pool, and never the other way round, so callers cannot wait for each other in a circle.
 
 mod load;
 mod state;

@@ -1,4 +1,9 @@
 //! The database connection of a consumer, and the transactions that apply events.
+//!
+//! The connection holds the advisory lock that makes this replica the active consumer. So the lock and the
+//! transactions end together: a replica that has lost its connection cannot apply anything, and another
+//! one takes over. Events of one customer share a transaction, whose size follows the time that the last
+//! one took.
 
 use std::{
     panic::AssertUnwindSafe,

@@ -1,7 +1,10 @@
 //! The durable JetStream consumer of a [`Consumer`].
 //!
 //! JetStream delivers to one NATS inbox, which stays subscribed, so that late messages are not
-//! lost.
+//! lost. The pull consumer of the client library has an inbox for each request and drops what arrives
+//! after it: on a busy NATS, such messages were delivered again only when their acknowledgement was
+//! overdue, and later events waited. So the requests are made here. One request is open at a time; it is
+//! bounded in messages and bytes, and a message beyond its bytes is requested alone.
 
 use std::{collections::VecDeque, sync::atomic::Ordering, time::Duration};
 

@@ -1,4 +1,10 @@
 //! The permits, and the callers that hold them or wait for them.
+//!
+//! The state is behind one mutex, which is held for a few comparisons and never during I/O. `queue` has one
+//! entry for each customer that waits, ordered by the permits that it holds and by the time of its last
+//! grant. So the next customer is the first entry, and every change of a customer moves its entry
+//! ([`State::change`]). A grant is sent to a caller that may have gone: then its `Share` is dropped, and
+//! the permit goes to the next one.
 
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
@@ -66,9 +72,9 @@ impl State {
         }
     }
 
-    /// Number of permits for a customer that holds so many. One that holds none is served from all
-    /// that there ever are: work that others began before the processors were overloaded does not
-    /// keep it out.
+    /// Returns the number of permits that exist for a customer that holds so many. For a customer that holds
+    /// none, it is the number without overload. So the work that others began before the processors were
+    /// overloaded does not keep that customer out.
     fn total(&self, held: usize) -> usize {
         if held == 0 { *self.bounds.end() } else { self.total }
     }
