@@ -1,7 +1,7 @@
 //! Settings of all programs.
 
 use assay_events::EventConfig;
-use assay_execution::{FileStoreConfig, LeaseSettings, QuotaConfig};
+use assay_execution::{FileStoreConfig, QuotaConfig, TimeLimits};
 use assay_gateway::EdgeConfig;
 use assay_identity::{AuditConfig, FirstStartConfig, LoginConfig, MailConfig};
 use assay_notification::{RetentionConfig, WebhookConfig};
@@ -26,7 +26,7 @@ pub struct Settings {
     #[command(flatten)]
     pub file_store: FileStoreConfig,
     #[command(flatten)]
-    pub leases: LeaseSettings,
+    pub leases: TimeLimits,
     #[command(flatten)]
     pub quota: QuotaConfig,
     #[command(flatten)]

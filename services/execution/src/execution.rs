@@ -12,10 +12,10 @@ mod start;
 pub(crate) mod summary;
 pub(crate) mod verdict;
 
-use assay_ledger::lease::settings::LeaseSettings;
+use assay_ledger::time_limits::TimeLimits;
 use sqlx::PgPool;
 
-use crate::{catalog::Catalog, limits::IngestLimits, page::Pages, queue::Queue};
+use crate::{catalog::Catalog, console_link::ConsoleLinks, limits::IngestLimits, queue::Queue};
 
 /// The gRPC service of executions.
 #[derive(Clone)]
@@ -24,6 +24,6 @@ pub(crate) struct ExecutionService {
     pub(crate) catalog: Catalog,
     pub(crate) queue: Queue,
     pub(crate) limits: IngestLimits,
-    pub(crate) settings: LeaseSettings,
-    pub(crate) pages: Pages,
+    pub(crate) settings: TimeLimits,
+    pub(crate) console: ConsoleLinks,
 }

@@ -4,6 +4,7 @@
 mod artifact;
 mod automation;
 mod catalog;
+mod console_link;
 mod debug;
 mod deletion;
 mod execution;
@@ -12,7 +13,7 @@ mod insight;
 mod known_failure;
 mod limits;
 mod metrics;
-mod page;
+
 mod parent;
 mod period;
 mod queue;
@@ -56,10 +57,10 @@ use tonic::service::Routes;
 
 pub use self::{
     artifact::{ArtifactConfig, Artifacts, file_store::FileStoreConfig},
+    console_link::ConsoleLinks,
     deletion::{Deletions, purge_deleted},
     insight::roll_up,
     known_failure::expiry::publish_expired,
-    page::Pages,
     quota::{Quota, QuotaConfig, Usage, list as list_usage},
     reportportal::Launches,
     retention::enforce_retention,
@@ -81,7 +82,7 @@ use self::{
     test_report::TestReportService,
     testrail::RunService,
 };
-pub use assay_ledger::lease::settings::LeaseSettings;
+pub use assay_ledger::time_limits::TimeLimits;
 
 pub use self::{queue::Queue, reconciler::Reconciler};
 
@@ -104,7 +105,7 @@ pub struct Config {
     #[arg(long, env = "ASSAY_CATALOG_URL", default_value = "http://127.0.0.1:50052")]
     pub catalog_url: String,
     #[command(flatten)]
-    pub leases: LeaseSettings,
+    pub leases: TimeLimits,
     #[command(flatten)]
     pub quota: QuotaConfig,
     /// Whether gateways serve the console; without it, results have no links to its pages
@@ -141,7 +142,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let quota = Quota::new(database.pool(), config.quota);
     quota::spawn(runtime, &database, &quota);
     let artifacts = Artifacts::open(database.pool(), &config.artifacts, quota)?;
-    let pages = Pages::new(&config.artifacts.public, config.console);
+    let console = ConsoleLinks::new(&config.artifacts.public, config.console);
     retention::spawn(runtime, &database, &artifacts);
     insight::spawn(runtime, &database);
     watch(runtime, &database, WORK);
@@ -151,7 +152,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     Reconciler::new(database.pool(), &queue, config.leases).spawn(runtime, &database);
     let (db, shares) = (database.pool(), database.shares());
     let (services, launches) =
-        services(db, shares, catalog, queue, config.leases, artifacts, pages);
+        services(db, shares, catalog, queue, config.leases, artifacts, console);
     launches.spawn(runtime, &database);
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     let app = guard(services, verifier, shares);
@@ -166,9 +167,9 @@ pub fn services(
     shares: &Shares,
     catalog: Channel,
     queue: Queue,
-    leases: LeaseSettings,
+    leases: TimeLimits,
     artifacts: Artifacts,
-    pages: Pages,
+    console: ConsoleLinks,
 ) -> (Routes, Launches) {
     let (catalog, limits) = (Catalog::new(catalog), IngestLimits::new(shares, &artifacts.quota));
     let statistics = StatisticsService { db: db.clone(), catalog: catalog.clone() };
@@ -179,22 +180,22 @@ pub fn services(
         queue: queue.clone(),
         limits: limits.clone(),
         settings: leases,
-        pages: pages.clone(),
+        console: console.clone(),
     };
     let results = ResultService {
         db: db.clone(),
         catalog: catalog.clone(),
         limits: limits.clone(),
         artifacts: artifacts.clone(),
-        pages: pages.clone(),
+        console: console.clone(),
     };
     let shared_executions = SharedExecutionService {
         db: db.clone(),
         shares: shares.clone(),
         artifacts: artifacts.clone(),
-        pages: pages.clone(),
+        console: console.clone(),
     };
-    let share_links = ShareLinkService { db: db.clone(), pages };
+    let share_links = ShareLinkService { db: db.clone(), console };
     let runs = RunService { db: db.clone(), results: results.clone() };
     let launches = Launches::new(executions.clone(), results.clone(), shares);
     let known_failures = KnownFailureService { db: db.clone(), catalog: catalog.clone() };

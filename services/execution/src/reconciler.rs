@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use assay_ledger::{
-    execution,
-    lease::{self, settings::LeaseSettings},
+    execution, lease,
     progress::{execution::ExecutionState, report::Ending},
     schedule::{self, store::ExpiredSchedule},
     settle::{end_execution, end_reports, settle},
     test_report,
+    time_limits::TimeLimits,
 };
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
 use assay_runtime::{Database, Runtime, begin};
@@ -32,11 +32,11 @@ const EXPIRED: &str = "assay_leases_expired_total";
 pub struct Reconciler {
     db: PgPool,
     queue: Queue,
-    settings: LeaseSettings,
+    settings: TimeLimits,
 }
 
 impl Reconciler {
-    pub fn new(db: &PgPool, queue: &Queue, settings: LeaseSettings) -> Self {
+    pub fn new(db: &PgPool, queue: &Queue, settings: TimeLimits) -> Self {
         Self { db: db.clone(), queue: queue.clone(), settings }
     }
 

@@ -19,7 +19,9 @@ mod upload;
 use sqlx::PgPool;
 
 pub(crate) use self::adding::{Added, report};
-use crate::{artifact::Artifacts, catalog::Catalog, limits::IngestLimits, page::Pages};
+use crate::{
+    artifact::Artifacts, catalog::Catalog, console_link::ConsoleLinks, limits::IngestLimits,
+};
 
 /// The gRPC service of results.
 #[derive(Clone)]
@@ -28,5 +30,5 @@ pub(crate) struct ResultService {
     pub(crate) catalog: Catalog,
     pub(crate) limits: IngestLimits,
     pub(crate) artifacts: Artifacts,
-    pub(crate) pages: Pages,
+    pub(crate) console: ConsoleLinks,
 }

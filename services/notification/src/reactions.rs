@@ -120,7 +120,7 @@ fn from_records(change: &RecordsChanged) -> Vec<NotificationInput> {
     notification.collect()
 }
 
-/// Executions of the past have none: nobody waits for them.
+/// Backdated executions have none: nobody waits for them.
 fn from_execution(change: &ExecutionChanged) -> Vec<NotificationInput> {
     let notification = NotificationInput {
         source: "TestSet".to_owned(),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use assay_client::Account;
-use assay_execution::LeaseSettings;
+use assay_execution::TimeLimits;
 use assay_testkit::{Api, eventually, test_dir};
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -183,7 +183,7 @@ async fn the_engine_stops_the_command_and_its_children_when_the_execution_is_can
 #[tokio::test(flavor = "multi_thread")]
 async fn the_engine_releases_unfinished_leases_when_it_stops() {
     let world = World::start_with(|settings| {
-        settings.leases = LeaseSettings {
+        settings.leases = TimeLimits {
             lease_seconds: 3600,
             lease_losses: 1,
             execution_hours: 168,

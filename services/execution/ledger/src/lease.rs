@@ -4,7 +4,6 @@
 //! not lost, and a lease is lost under the same lock. So if two engines work on the same schedule,
 //! only the results of the later one count.
 
-pub mod settings;
 pub mod store;
 
 use assay_proto::Fault;

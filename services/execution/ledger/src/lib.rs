@@ -23,3 +23,4 @@ pub mod removal;
 pub mod schedule;
 pub mod settle;
 pub mod test_report;
+pub mod time_limits;

@@ -4,11 +4,7 @@
 use std::collections::BTreeSet;
 
 use assay_auth::Caller;
-use assay_ledger::{
-    execution,
-    lease::{self, settings::LeaseSettings},
-    schedule, settle, test_report,
-};
+use assay_ledger::{execution, lease, schedule, settle, test_report, time_limits::TimeLimits};
 use assay_proto::{
     CustomerId, ExecutionId, Fault, TestReportId,
     execution::{Lease, LeaseInput},
@@ -19,7 +15,7 @@ use sqlx::PgPool;
 /// Leases the first schedules of a queue. Returns `None` if the queue is empty.
 pub(crate) async fn dequeue(
     db: &PgPool,
-    settings: &LeaseSettings,
+    settings: &TimeLimits,
     caller: &Caller,
     input: &LeaseInput,
 ) -> Result<Option<Vec<Lease>>, Fault> {

@@ -5,8 +5,9 @@ use std::time::Duration;
 use assay_auth::Caller;
 use assay_ledger::{
     instance,
-    lease::{self, LeaseStatus, lost, settings::LeaseSettings},
+    lease::{self, LeaseStatus, lost},
     settle::add_results,
+    time_limits::TimeLimits,
 };
 use assay_proto::{
     Batch as _, CustomerId, Fault, LeaseId, TestReportId,
@@ -48,7 +49,7 @@ pub(crate) struct AutomationService {
     pub(crate) db: PgPool,
     pub(crate) catalog: Catalog,
     pub(crate) queue: Queue,
-    pub(crate) settings: LeaseSettings,
+    pub(crate) settings: TimeLimits,
     pub(crate) limits: IngestLimits,
 }
 

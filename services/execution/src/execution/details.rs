@@ -7,13 +7,13 @@ use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 use tonic::{Response, Status};
 
-use crate::{page::Pages, test_report::list::of_execution};
+use crate::{console_link::ConsoleLinks, test_report::list::of_execution};
 
 /// Returns an execution in parts: the first has everything and the first test reports, the others
 /// only more test reports.
 pub(crate) async fn details(
     db: &PgPool,
-    pages: &Pages,
+    console: &ConsoleLinks,
     customer: CustomerId,
     project: ProjectId,
     id: ExecutionId,
@@ -21,7 +21,7 @@ pub(crate) async fn details(
     let execution = store::get(db, customer, project, id).await?.into_details();
     let mut parts = Box::pin(of_execution(db.clone(), customer, id));
     let test_reports = parts.try_next().await?.unwrap_or_default();
-    let url = pages.execution(&execution.id);
+    let url = console.execution(&execution.id);
     let first = Execution { url, test_reports, ..execution };
     let others = parts
         .map_ok(|test_reports| Execution { test_reports, ..Execution::default() })

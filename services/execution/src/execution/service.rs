@@ -69,7 +69,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
         let id = ExecutionId::from_path(&request.id)?;
-        details(&self.db, &self.pages, caller.customer, project, id).await
+        details(&self.db, &self.console, caller.customer, project, id).await
     }
 
     async fn get_execution_summary(
@@ -80,7 +80,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let request = request.into_inner();
         let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
         let id = ExecutionId::from_path(&request.id)?;
-        Ok(Response::new(summary::of(&self.db, &self.pages, customer, project, id).await?))
+        Ok(Response::new(summary::of(&self.db, &self.console, customer, project, id).await?))
     }
 
     async fn get_verdict(
@@ -91,7 +91,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let request = request.into_inner();
         let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
         let id = ExecutionId::from_path(&request.execution_id)?;
-        Ok(Response::new(verdict::of(&self.db, &self.pages, customer, project, id).await?))
+        Ok(Response::new(verdict::of(&self.db, &self.console, customer, project, id).await?))
     }
 
     async fn update_execution(
@@ -119,7 +119,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
         let id = self.start(&caller, request).await?;
-        details(&self.db, &self.pages, caller.customer, project, id).await
+        details(&self.db, &self.console, caller.customer, project, id).await
     }
 
     async fn open_execution(
@@ -128,7 +128,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
     ) -> Result<Response<Self::OpenExecutionStream>, Status> {
         let caller = Caller::of(&request)?;
         let (project, id) = Box::pin(self.open(&caller, request.into_inner())).await?;
-        details(&self.db, &self.pages, caller.customer, project, id).await
+        details(&self.db, &self.console, caller.customer, project, id).await
     }
 
     async fn complete_execution(
@@ -158,7 +158,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
             }
             tx.commit().await.map_err(Fault::from)?;
         }
-        details(&self.db, &self.pages, customer, project, id).await
+        details(&self.db, &self.console, customer, project, id).await
     }
 
     async fn cancel_execution(

@@ -7,7 +7,7 @@ use assay_proto::{
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor};
 use uuid::Uuid;
 
-use crate::page::Pages;
+use crate::console_link::ConsoleLinks;
 
 #[derive(FromRow)]
 struct Row {
@@ -48,7 +48,7 @@ pub(crate) fn changes_of(execution: &str) -> String {
 /// Returns the outcome of an execution of any project, or of this one.
 pub(crate) async fn of(
     db: impl PgExecutor<'_>,
-    pages: &Pages,
+    console: &ConsoleLinks,
     customer: CustomerId,
     project: Option<ProjectId>,
     id: ExecutionId,
@@ -73,7 +73,7 @@ pub(crate) async fn of(
         project_id: project_id.to_string(),
         changes: Some(changes),
         compared_with: baseline.first().map(Uuid::to_string),
-        url: pages.execution(&id.to_string()),
+        url: console.execution(&id.to_string()),
         data_version: revision.to_string(),
         notes,
     })

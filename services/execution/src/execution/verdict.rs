@@ -12,17 +12,17 @@ use sqlx::PgPool;
 
 use self::rules::Facts;
 use super::summary;
-use crate::page::Pages;
+use crate::console_link::ConsoleLinks;
 
 /// Returns the verdict of an execution of any project, or of this one.
 pub(super) async fn of(
     db: &PgPool,
-    pages: &Pages,
+    console: &ConsoleLinks,
     customer: CustomerId,
     project: Option<ProjectId>,
     id: ExecutionId,
 ) -> Result<Verdict, Fault> {
-    let summary = summary::of(db, pages, customer, project, id).await?;
+    let summary = summary::of(db, console, customer, project, id).await?;
     of_summary(db, customer, id, summary).await
 }
 

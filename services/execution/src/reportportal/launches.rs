@@ -48,7 +48,7 @@ impl Launches {
 
     /// Returns the form of a launch in the interface.
     pub(super) fn launch(&self, id: LaunchId, execution: ExecutionId) -> Launch {
-        let link = self.0.executions.pages.execution(&execution.to_string());
+        let link = self.0.executions.console.execution(&execution.to_string());
         Launch { id: id.to_string(), number: number(id), link }
     }
 }

@@ -134,7 +134,7 @@ impl result_service_server::ResultService for ResultService {
         origin.check(&OriginNames::PARAMETERS, &mut check);
         check.done()?;
 
-        let Self { db, catalog, limits, artifacts, pages } = self;
+        let Self { db, catalog, limits, artifacts, console } = self;
         let is_partial = target.partial.unwrap_or_default();
         let options = Options { reporter: Some(""), variant: "", is_partial };
         let parse = move |body, memory: &mut Memory| file::read(body, options, memory);
@@ -167,6 +167,6 @@ impl result_service_server::ResultService for ResultService {
         };
         let id =
             start_once((db, &limits.quota), &caller, idempotent.as_ref(), Box::pin(store)).await?;
-        details(db, pages, caller.customer, project, id).await
+        details(db, console, caller.customer, project, id).await
     }
 }

@@ -18,12 +18,12 @@ use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
 use super::{rules, store};
-use crate::page::Pages;
+use crate::console_link::ConsoleLinks;
 
 /// The gRPC service of share links.
 pub(crate) struct ShareLinkService {
     pub(crate) db: PgPool,
-    pub(crate) pages: Pages,
+    pub(crate) console: ConsoleLinks,
 }
 
 impl ShareLinkService {
@@ -76,7 +76,7 @@ impl share_link_service_server::ShareLinkService for ShareLinkService {
         store::check_number(&mut tx, caller.customer, execution).await?;
         tx.commit().await.map_err(Fault::from)?;
         let token = token.expose_secret().to_owned();
-        let (url, badge_url) = (self.pages.shared(&token), self.pages.badge(&token));
+        let (url, badge_url) = (self.console.shared(&token), self.console.badge(&token));
         Ok(Response::new(NewShareLink { token, url, badge_url, ..link }))
     }
 

@@ -27,9 +27,9 @@ use super::{
 };
 use crate::{
     artifact::Artifacts,
+    console_link::ConsoleLinks,
     execution::{summary, verdict},
     failure,
-    page::Pages,
     test_report::entries::{self, Filter},
 };
 
@@ -39,7 +39,7 @@ pub(crate) struct SharedExecutionService {
     pub(crate) db: PgPool,
     pub(crate) shares: Shares,
     pub(crate) artifacts: Artifacts,
-    pub(crate) pages: Pages,
+    pub(crate) console: ConsoleLinks,
 }
 
 impl SharedExecutionService {
@@ -61,7 +61,7 @@ impl shared_execution_service_server::SharedExecutionService for SharedExecution
         let Shared { customer_id, execution_id, expires_at, .. } =
             self.shared(&request.get_ref().token).await?;
         let _share = self.shares.acquire(customer_id).await?;
-        let summary = summary::of(&self.db, &self.pages, customer_id, None, execution_id).await?;
+        let summary = summary::of(&self.db, &self.console, customer_id, None, execution_id).await?;
         let verdict =
             verdict::of_summary(&self.db, customer_id, execution_id, summary.clone()).await?;
         Ok(Response::new(view::execution(summary, &verdict, expires_at)))

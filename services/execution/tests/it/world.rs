@@ -18,8 +18,8 @@ use std::{
 use anyhow::{Context, Result};
 use assay_auth::{Seal, SealConfig, Verifier, guard, new_seal_key};
 use assay_execution::{
-    ArtifactConfig, Artifacts, FileStoreConfig, Launches, LeaseSettings, Pages, Queue, Quota,
-    QuotaConfig, Reconciler,
+    ArtifactConfig, Artifacts, ConsoleLinks, FileStoreConfig, Launches, Queue, Quota, QuotaConfig,
+    Reconciler, TimeLimits,
 };
 use assay_proto::{
     DESCRIPTORS,
@@ -50,8 +50,8 @@ pub(crate) use self::{
 /// Permissions of users in these tests.
 const PERMISSIONS: &str = "Read, Write, Execute, Automation";
 
-const LEASES: LeaseSettings =
-    LeaseSettings { lease_seconds: 60, lease_losses: 3, execution_hours: 168, grace_seconds: 900 };
+const LEASES: TimeLimits =
+    TimeLimits { lease_seconds: 60, lease_losses: 3, execution_hours: 168, grace_seconds: 900 };
 
 /// Services with databases of their own, one project and one empty test set.
 pub(crate) struct World {
@@ -112,7 +112,7 @@ impl World {
             queue.clone(),
             LEASES,
             artifacts.clone(),
-            Pages::new(&artifact_config.public, true),
+            ConsoleLinks::new(&artifact_config.public, true),
         );
         let address = serve(&runtime, &keys, services, &shares).await?;
         let execution = grpc::connect(&format!("http://{address}"))?;

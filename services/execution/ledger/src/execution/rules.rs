@@ -85,7 +85,7 @@ pub fn check_open(input: &OpenExecutionInput, origin: &Origin) -> Result<(), Fau
     check.done()
 }
 
-/// Returns the times of the request and of the end of an execution of the past.
+/// Returns the times of the request and of the end of a backdated execution.
 pub fn past(
     caller: &Caller,
     input: &OpenExecutionInput,
@@ -97,7 +97,7 @@ pub fn past(
         };
     };
     if !caller.may(Permission::Write) {
-        let reason = "executions of the past require the permission Write";
+        let reason = "backdated executions require the permission Write";
         return Err(Fault::Forbidden(reason.to_owned()));
     }
     let end = input.completion_date_time.unwrap_or(request_time);

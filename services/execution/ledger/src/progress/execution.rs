@@ -53,7 +53,7 @@ pub struct ExecutionState {
     pub revision: i64,
     /// Whether a user has canceled it.
     pub is_canceled: bool,
-    /// The end of an execution of the past.
+    /// The end of a backdated execution.
     pub past_end: Option<Timestamp>,
     /// The branch whose executions are the series of a branch without any. Set for new executions
     /// only.
@@ -126,7 +126,7 @@ impl ExecutionState {
         }
     }
 
-    /// Makes a new execution one of the past. Its id has the time of its request, by which lists
+    /// Backdates a new execution. Its id has the time of its request, by which lists
     /// and histories are ordered.
     pub fn move_to_past(&mut self, request_time: Timestamp, end: Timestamp) {
         let seconds = u64::try_from(request_time.0.timestamp()).unwrap_or_default();

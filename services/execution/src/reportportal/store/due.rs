@@ -34,7 +34,7 @@ pub(crate) const LAUNCH: Work = Work {
 };
 
 /// Seconds for which a program takes a launch. It extends them while it works.
-pub(in super::super) const LEASE: f64 = 30.0;
+pub(in crate::reportportal) const LEASE: f64 = 30.0;
 
 /// Minutes from the end of a launch until its requests are removed. Until then, it can be merged.
 const KEPT: i32 = 10;
@@ -45,7 +45,7 @@ const BATCH: i64 = 100;
 /// Takes the next launch that is due: of a customer that has the fewest taken, and of none of those that
 /// are `busy`, so that many launches of one customer do not delay those of others. One that was given up
 /// is taken after a day, unless an operator has it stored before.
-pub(in super::super) async fn take_due(
+pub(in crate::reportportal) async fn take_due(
     db: impl PgExecutor<'_>,
     busy: &[CustomerId],
 ) -> Result<Option<StoredLaunch>, Fault> {
@@ -75,7 +75,7 @@ pub(in super::super) async fn take_due(
 }
 
 /// Extends the lease of a launch.
-pub(in super::super) async fn renew(
+pub(in crate::reportportal) async fn renew(
     db: impl PgExecutor<'_>,
     launch: &StoredLaunch,
 ) -> Result<(), Fault> {
@@ -88,7 +88,7 @@ pub(in super::super) async fn renew(
 }
 
 /// Ends the lease of a launch, so that it is taken again if it is still due.
-pub(in super::super) async fn release(
+pub(in crate::reportportal) async fn release(
     db: impl PgExecutor<'_>,
     launch: &StoredLaunch,
 ) -> Result<(), Fault> {
@@ -99,7 +99,7 @@ pub(in super::super) async fn release(
 }
 
 /// Lets a launch wait for the token of a caller.
-pub(in super::super) async fn wait_for_caller(
+pub(in crate::reportportal) async fn wait_for_caller(
     db: impl PgExecutor<'_>,
     launch: &StoredLaunch,
 ) -> Result<(), Fault> {
@@ -112,7 +112,7 @@ pub(in super::super) async fn wait_for_caller(
 }
 
 /// Lists launches of customers that are due and need the token of a caller.
-pub(in super::super) async fn waiting(
+pub(in crate::reportportal) async fn waiting(
     db: impl PgExecutor<'_>,
     customers: &[CustomerId],
 ) -> Result<Vec<(CustomerId, LaunchId)>, Fault> {
@@ -125,7 +125,7 @@ pub(in super::super) async fn waiting(
 }
 
 /// Notes that the test cases of a launch are adopted.
-pub(in super::super) async fn resume(
+pub(in crate::reportportal) async fn resume(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     id: LaunchId,
@@ -140,7 +140,7 @@ pub(in super::super) async fn resume(
 
 /// Ends a launch after its last request, unless another one has arrived meanwhile or another program
 /// has ended it. Returns the seconds since it was finished, or nothing if it has not ended.
-pub(in super::super) async fn end(
+pub(in crate::reportportal) async fn end(
     db: impl PgExecutor<'_>,
     launch: &StoredLaunch,
     last_sequence: i64,
@@ -164,7 +164,7 @@ pub(in super::super) async fn end(
 }
 
 /// Counts the launches of all customers that are due and have not ended.
-pub(in super::super) async fn count_waiting(db: impl PgExecutor<'_>) -> Result<i64, Fault> {
+pub(in crate::reportportal) async fn count_waiting(db: impl PgExecutor<'_>) -> Result<i64, Fault> {
     let count = sqlx::query_scalar(
         "select count(*) from launch where due_at <= now() and ended_at is null",
     );
@@ -173,7 +173,7 @@ pub(in super::super) async fn count_waiting(db: impl PgExecutor<'_>) -> Result<i
 
 /// Removes the requests of launches of all customers that are not kept any longer, in short
 /// statements, and launches that ended a week ago.
-pub(in super::super) async fn remove_old(db: &PgPool) -> Result<(), Fault> {
+pub(in crate::reportportal) async fn remove_old(db: &PgPool) -> Result<(), Fault> {
     let expired = sqlx::query_as(
         "select customer_id, id, last_sequence from launch
          where kept_until <= now() and last_sequence is not null

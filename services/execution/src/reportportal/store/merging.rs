@@ -4,7 +4,7 @@ use assay_proto::{CustomerId, ExecutionId, Fault, LaunchId};
 use sqlx::{PgExecutor, PgPool, PgTransaction};
 
 /// Fails unless all requests of these launches are still stored.
-pub(in super::super) async fn require(
+pub(in crate::reportportal) async fn require(
     db: &PgPool,
     customer: CustomerId,
     sources: &[LaunchId],
@@ -36,7 +36,7 @@ async fn lock(
 
 /// Moves the requests of launches to another one, which is finished, and ends them. Fails if the
 /// requests of one of them have been removed.
-pub(in super::super) async fn merge(
+pub(in crate::reportportal) async fn merge(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     sources: &[LaunchId],
@@ -60,7 +60,7 @@ pub(in super::super) async fn merge(
 }
 
 /// Lets the results and the artifacts of an execution expire.
-pub(in super::super) async fn expire(
+pub(in crate::reportportal) async fn expire(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: ExecutionId,

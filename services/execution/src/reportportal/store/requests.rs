@@ -10,30 +10,30 @@ use super::StoredLaunch;
 const REQUESTS: i64 = 2000;
 
 /// Size of the requests that are read at a time, in bytes. The last one may exceed it.
-pub(in super::super) const PAGE: usize = 8 << 20;
+pub(in crate::reportportal) const PAGE: usize = 8 << 20;
 
 /// A request that is staged.
 #[derive(FromRow)]
-pub(in super::super) struct Staged {
-    pub(in super::super) sequence: i64,
-    pub(in super::super) kind: String,
-    pub(in super::super) item_id: Option<Uuid>,
-    pub(in super::super) parent_id: Option<Uuid>,
-    pub(in super::super) body: Vec<u8>,
+pub(in crate::reportportal) struct Staged {
+    pub(in crate::reportportal) sequence: i64,
+    pub(in crate::reportportal) kind: String,
+    pub(in crate::reportportal) item_id: Option<Uuid>,
+    pub(in crate::reportportal) parent_id: Option<Uuid>,
+    pub(in crate::reportportal) body: Vec<u8>,
 }
 
 /// A file that is staged.
 #[derive(FromRow)]
-pub(in super::super) struct StagedFile {
-    pub(in super::super) sequence: i64,
-    pub(in super::super) body: Vec<u8>,
-    pub(in super::super) file_name: String,
-    pub(in super::super) content_type: String,
+pub(in crate::reportportal) struct StagedFile {
+    pub(in crate::reportportal) sequence: i64,
+    pub(in crate::reportportal) body: Vec<u8>,
+    pub(in crate::reportportal) file_name: String,
+    pub(in crate::reportportal) content_type: String,
 }
 
 /// Reads requests of a launch after one of them, without files: as many as fit into the memory of a
 /// page, at least one.
-pub(in super::super) async fn requests(
+pub(in crate::reportportal) async fn requests(
     db: impl PgExecutor<'_>,
     launch: &StoredLaunch,
     after: i64,
@@ -65,7 +65,7 @@ pub(in super::super) async fn requests(
 }
 
 /// Reads the first file of a launch that is not an artifact of its execution yet.
-pub(in super::super) async fn next_file(
+pub(in crate::reportportal) async fn next_file(
     db: impl PgExecutor<'_>,
     launch: &StoredLaunch,
     execution: ExecutionId,

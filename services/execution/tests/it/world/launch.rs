@@ -1,6 +1,6 @@
 //! Launches, reported as agents of ReportPortal do.
 
-use assay_execution::{Launches, Pages};
+use assay_execution::{ConsoleLinks, Launches};
 use assay_proto::execution::{
     AddLaunchEntryRequest, AddLaunchLogsRequest, FindLaunchesRequest, FinishLaunchRequest,
     FormFile, Launch, LaunchEntryKind, MergeLaunchesRequest, StartLaunchRequest,
@@ -58,11 +58,12 @@ impl World {
     /// Returns the launches of a replica that has not received any request.
     pub(crate) fn launches_of_replica(&self) -> anyhow::Result<Launches> {
         let catalog = grpc::connect(&self.catalog_url)?;
-        let pages = Pages::new(&self.artifact_config.public, true);
+        let console = ConsoleLinks::new(&self.artifact_config.public, true);
         let (queue, artifacts) = (self.queue.clone(), self.artifacts.clone());
         let shares = Shares::new(8);
-        let (_, launches) =
-            assay_execution::services(&self.db, &shares, catalog, queue, LEASES, artifacts, pages);
+        let (_, launches) = assay_execution::services(
+            &self.db, &shares, catalog, queue, LEASES, artifacts, console,
+        );
         Ok(launches)
     }
 

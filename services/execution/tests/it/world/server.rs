@@ -5,7 +5,7 @@ use std::{net::TcpListener, sync::Mutex};
 
 use anyhow::{Context, Result};
 use assay_auth::guard;
-use assay_execution::{Artifacts, LeaseSettings, Pages, Queue, Quota, QuotaConfig, Reconciler};
+use assay_execution::{Artifacts, ConsoleLinks, Queue, Quota, QuotaConfig, Reconciler, TimeLimits};
 use assay_proto::DESCRIPTORS;
 use assay_runtime::{
     Database, DatabaseConfig, PoolConfig, Runtime,
@@ -15,12 +15,8 @@ use assay_runtime::{
 use crate::world::World;
 
 /// Leases that expire soon and may be lost often.
-const LEASES: LeaseSettings = LeaseSettings {
-    lease_seconds: 2,
-    lease_losses: 1000,
-    execution_hours: 168,
-    grace_seconds: 900,
-};
+const LEASES: TimeLimits =
+    TimeLimits { lease_seconds: 2, lease_losses: 1000, execution_hours: 168, grace_seconds: 900 };
 
 pub(crate) struct Server {
     threads: Mutex<Option<tokio::runtime::Runtime>>,
@@ -53,9 +49,9 @@ impl Server {
         let quota = Quota::new(database.pool(), QuotaConfig::default());
         let artifacts = Artifacts::open(database.pool(), &world.artifact_config, quota)?;
         let (db, shares) = (database.pool(), database.shares());
-        let pages = Pages::new(&world.artifact_config.public, true);
+        let console = ConsoleLinks::new(&world.artifact_config.public, true);
         let (services, launches) =
-            assay_execution::services(db, shares, catalog, queue, LEASES, artifacts, pages);
+            assay_execution::services(db, shares, catalog, queue, LEASES, artifacts, console);
         launches.spawn(&runtime, &database);
         let listener = TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;

@@ -1,4 +1,4 @@
-//! Settings for how long leases and executions last.
+//! How long leases and executions last.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::execution::rules::LONGEST_GRACE;
 
 /// Settings for how long leases and executions last.
 #[derive(clap::Args, Clone, Copy, Debug)]
-pub struct LeaseSettings {
+pub struct TimeLimits {
     /// Seconds until a lease expires that its engine does not renew. The work then returns to the
     /// queue
     #[arg(
@@ -44,7 +44,7 @@ pub struct LeaseSettings {
     pub grace_seconds: i32,
 }
 
-impl LeaseSettings {
+impl TimeLimits {
     /// Returns the time after which a lease expires unless it is renewed.
     pub fn lease(self) -> Duration {
         Duration::from_secs(self.lease_seconds.into())

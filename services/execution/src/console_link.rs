@@ -3,27 +3,27 @@
 use assay_runtime::PublicUrl;
 use url::Url;
 
-/// The pages of the console.
+/// Links to the console, if it is served.
 #[derive(Clone, Debug)]
-pub struct Pages {
+pub struct ConsoleLinks {
     public: Url,
     /// Whether the console is served.
-    are_served: bool,
+    is_served: bool,
 }
 
-impl Pages {
-    pub fn new(public: &PublicUrl, are_served: bool) -> Self {
-        Self { public: public.public_url.clone(), are_served }
+impl ConsoleLinks {
+    pub fn new(public: &PublicUrl, is_served: bool) -> Self {
+        Self { public: public.public_url.clone(), is_served }
     }
 
     /// Returns the link to the page of an execution, if there is one.
     pub(crate) fn execution(&self, id: &str) -> Option<String> {
-        self.are_served.then(|| self.link(&format!("/executions/{id}")))
+        self.is_served.then(|| self.link(&format!("/executions/{id}")))
     }
 
     /// Returns the link to the page of a shared execution, if there is one.
     pub(crate) fn shared(&self, token: &str) -> Option<String> {
-        self.are_served.then(|| self.link(&format!("/shared/{token}")))
+        self.is_served.then(|| self.link(&format!("/shared/{token}")))
     }
 
     /// Returns the link to the badge of a shared execution, which the interface serves.
