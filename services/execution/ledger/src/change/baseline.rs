@@ -4,11 +4,8 @@ use assay_proto::{CustomerId, Fault};
 use sqlx::PgTransaction;
 use uuid::Uuid;
 
-use super::store;
+use super::store::{self, MOST};
 use crate::progress::execution::ExecutionState;
-
-/// Maximum number of executions of a baseline: no rule looks at more.
-pub(super) const MOST: usize = 50;
 
 /// Number of executions of its own series that a baseline has at least, if there are as many, however often
 /// the default branch runs.

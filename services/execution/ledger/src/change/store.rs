@@ -7,11 +7,11 @@ use assay_proto::{CustomerId, ExecutionId, Fault, TestCaseId, catalog::Gate};
 use sqlx::{PgTransaction, types::Json};
 use uuid::Uuid;
 
-use super::{
-    baseline::MOST,
-    history::{Coded, FAILED, Origin, PASSED, PASSED_ON_RETRY},
-};
+use super::history::{Coded, FAILED, Origin, PASSED, PASSED_ON_RETRY};
 use crate::progress::execution::ExecutionState;
+
+/// Maximum number of executions of a baseline: no rule looks at more.
+pub(super) const MOST: usize = 50;
 
 /// Returns the latest ended executions of a branch before a new execution, in its test set and
 /// environment. Those in which nearly everything failed say nothing about tests, and are left out.

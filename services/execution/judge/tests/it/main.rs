@@ -1,8 +1,8 @@
 //! The rule is as good as `docs/design/judgement.md` says, for histories whose truth is known.
 
-#[path = "../examples/truth/generator.rs"]
+#[path = "../../examples/truth/generator.rs"]
 mod generator;
-#[path = "../examples/truth/score.rs"]
+#[path = "../../examples/truth/score.rs"]
 mod score;
 
 use assay_judge::Rule;
