@@ -11,6 +11,7 @@
 //! * Every other message is read from a row. Its `COLUMNS` are the list of a `select`: the names of
 //!   the fields, or the expressions in `[(assay.column) = "…"]`. `JSON` is the same as one object.
 //! * The records of `…Batch` messages can also be rendered from rows (`Columned`).
+//! * Messages with a `chunk` and `last` are pieces of a body that a call uploads (`UploadMessage`).
 //! * The table `POLICY` has the permissions that each method requires.
 //! * The table `EXAMPLES` has the examples of fields.
 //! * The table `READING` has the methods that only read, whose calls may be repeated, and how their
@@ -31,6 +32,7 @@ mod examples;
 mod policy;
 mod rendered;
 mod shape;
+mod uploads;
 
 use std::{
     env,
@@ -64,6 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("examples.rs"), examples::table(&pool)?)?;
     fs::write(out.join("changes.rs"), changes::impls(&pool)?)?;
     fs::write(out.join("columns.rs"), columns::impls(&pool)?)?;
+    fs::write(out.join("uploads.rs"), uploads::impls(&pool)?)?;
     fs::write(out.join("batches.rs"), batches::impls(&pool)?)?;
     fs::write(out.join("descriptors.bin"), files.encode_to_vec())?;
     shape::all(&pool).compile_fds(files)?;

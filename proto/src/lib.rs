@@ -19,6 +19,7 @@ mod rendered;
 mod reply;
 mod result;
 mod timestamp;
+mod upload;
 mod value;
 
 pub use self::{
@@ -33,6 +34,7 @@ pub use self::{
     reply::Replies,
     result::worst,
     timestamp::Timestamp,
+    upload::{Piece, UploadMessage},
     value::*,
 };
 #[cfg(feature = "sql")]
@@ -77,6 +79,7 @@ include!(concat!(env!("OUT_DIR"), "/policy.rs"));
 include!(concat!(env!("OUT_DIR"), "/examples.rs"));
 include!(concat!(env!("OUT_DIR"), "/changes.rs"));
 include!(concat!(env!("OUT_DIR"), "/batches.rs"));
+include!(concat!(env!("OUT_DIR"), "/uploads.rs"));
 include!(concat!(env!("OUT_DIR"), "/columns.rs"));
 
 /// The contracts as a `FileDescriptorSet`, for gRPC reflection.

@@ -8,16 +8,14 @@ mod upload;
 
 use std::{thread, time::Duration};
 
-use assay_proto::{CustomerId, Fault, execution::FormFile};
-use bytes::Bytes;
+use assay_proto::{CustomerId, Fault};
 use futures::{Stream, StreamExt};
 use tokio::{runtime::Handle, task, time::timeout};
 use tonic::Status;
 
-pub use self::{
-    file::File,
-    upload::{UploadMessage, open},
-};
+pub use assay_proto::Piece;
+
+pub use self::{file::File, upload::open};
 use crate::{Share, Shares};
 
 /// Maximum size of most bodies in bytes. The gateway has the same limit.
@@ -31,16 +29,6 @@ const FILE: usize = 100;
 
 /// Maximum time until a body has arrived. The gateway ends a call after the same time.
 const BODY_TIMEOUT: Duration = Duration::from_mins(2);
-
-/// A piece of a body as it was sent.
-#[derive(Debug, Default)]
-pub struct Piece {
-    pub chunk: Bytes,
-    /// The file of a form that starts with it.
-    pub file: Option<FormFile>,
-    /// Whether the body is complete with it.
-    pub last: bool,
-}
 
 /// Receives and parses bodies. Clones share their memory and threads.
 #[derive(Clone, Debug)]
