@@ -4,7 +4,7 @@ use anyhow::Result;
 use assay_proto::{
     ResultChange,
     catalog::{GateInput, TestSetInput},
-    execution::{Execution, GetVerdictRequest, OpenExecutionInput, VerdictState},
+    execution::{Execution, GetVerdictRequest, OpenExecutionInput, TestReportEntry, VerdictState},
 };
 use serde_json::{Value, json};
 
@@ -131,7 +131,8 @@ async fn another_cause_of_a_broken_test_is_shown_and_fails_the_gate() -> Result<
     run(&world, "main", json!([failed("a", "lost"), failed("b", "lost")])).await?;
     let other = json!([failed("a", "expected 200, got 503"), failed("b", "lost")]);
     let other = run(&world, "main", other).await?;
-    let changes: Vec<_> = reports(&world, &other).await?.iter().map(|one| one.change()).collect();
+    let changes: Vec<_> =
+        reports(&world, &other).await?.iter().map(TestReportEntry::change).collect();
     assert_eq!(changes, [ResultChange::CauseChanged, ResultChange::Still]);
     let verdict = verdict(&world, &other).await?;
     assert_eq!(verdict.state(), VerdictState::Failed);

@@ -6,7 +6,7 @@ use assay_judge::{Change, History, Outcome, Rule, Run, Series, judge};
 
 use super::score::{Score, Scores};
 
-/// Numbers that look random and are the same in every run (SplitMix64).
+/// Numbers that look random and are the same in every run (`SplitMix64`).
 pub(super) struct Random(u64);
 
 impl Random {
@@ -143,11 +143,15 @@ impl Population {
     /// Most tests are stable, a tenth is flaky, and a tenth breaks for a while.
     fn behaviour(&self, random: &mut Random) -> Behaviour {
         let mut behaviour = Behaviour { left_out: 5, ..Behaviour::default() };
-        if random.percent(10) {
-            behaviour.flake_rate = super::RATES[random.below(super::RATES.len())];
-            behaviour.is_retried = random.percent(50);
-        } else if random.percent(10) {
-            behaviour.broken = Some((20 + random.below(self.runs - 20), 1 + random.below(30)));
+        match random.below(100) {
+            0..10 => {
+                behaviour.flake_rate = super::RATES[random.below(super::RATES.len())];
+                behaviour.is_retried = random.percent(50);
+            }
+            10..20 => {
+                behaviour.broken = Some((20 + random.below(self.runs - 20), 1 + random.below(30)));
+            }
+            _ => {}
         }
         behaviour
     }

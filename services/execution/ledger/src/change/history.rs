@@ -21,9 +21,8 @@ pub(super) struct Baseline(Vec<(Series, Origin)>);
 impl Baseline {
     /// Returns a baseline of an execution of this branch.
     pub(super) fn of(branch: &str, origins: Vec<Origin>) -> Self {
-        let series = |origin: &Origin| match origin.branch == branch {
-            true => Series::Own,
-            false => Series::DefaultBranch,
+        let series = |origin: &Origin| {
+            if origin.branch == branch { Series::Own } else { Series::DefaultBranch }
         };
         Self(origins.into_iter().map(|origin| (series(&origin), origin)).collect())
     }

@@ -237,6 +237,7 @@ impl TestReportState {
     }
 
     /// Returns the derived state of a report, to be stored with the next revision.
+    #[must_use]
     pub fn repaired(mut self, stored: &Self) -> Self {
         self.published.revision = stored.published.revision;
         self.change();

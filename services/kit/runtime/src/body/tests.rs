@@ -2,6 +2,8 @@
 
 use std::io;
 
+use assay_proto::execution::FormFile;
+use bytes::Bytes;
 use futures::{FutureExt, stream};
 
 use super::*;
