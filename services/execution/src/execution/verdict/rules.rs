@@ -61,9 +61,12 @@ impl Facts<'_> {
         outcome("Complete", is_met, message)
     }
 
-    /// Applies to an execution in which nearly everything failed: its failures say little about tests.
+    /// Applies to an execution in which nearly everything failed: its failures say little about tests. Those
+    /// that somebody has muted are understood.
     fn environment(self) -> Option<RuleOutcome> {
-        let failed = self.statistic.test_cases_failed + self.statistic.test_cases_with_error;
+        let statistic = self.statistic;
+        let failed =
+            statistic.test_cases_failed + statistic.test_cases_with_error - self.changes.muted;
         let message = format!(
             "{failed} of {} failed, which is evidence about the environment rather than about the tests",
             test_cases(self.executed())
@@ -195,11 +198,12 @@ mod tests {
             ..Default::default()
         };
         let allowing = Gate { max_new_failures: 1000, ..gate() };
-        for (failed, expected) in [(16, &[][..]), (17, &["Environment"])] {
+        for (failed, muted, expected) in [(16, 0, &[][..]), (17, 0, &["Environment"]), (17, 1, &[])]
+        {
             let facts = Facts {
                 status: ExecutionStatus::Completed,
                 statistic: &statistic(failed),
-                changes: &ChangeCounts::default(),
+                changes: &ChangeCounts { muted, ..Default::default() },
                 new_failures: failed,
                 not_executed: &[],
             };
