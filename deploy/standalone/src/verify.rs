@@ -3,8 +3,8 @@
 use std::fmt::Display;
 
 use anyhow::Result;
-use assay_catalog::{KnownExecutions, KnownReports, Source, Wrong};
-use assay_execution::PublishedReports;
+use assay_catalog::{Source, Wrong};
+use assay_events::{KnownExecutions, KnownReports};
 use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId};
 use assay_runtime::connect_options;
 use secrecy::SecretString;
@@ -19,7 +19,7 @@ impl Source for Executions {
         customer: CustomerId,
         cases: &[TestCaseId],
     ) -> Result<KnownReports, Fault> {
-        Ok(known(assay_execution::reports_of(&self.0, customer, cases).await?))
+        assay_execution::reports_of(&self.0, customer, cases).await
     }
 
     async fn executions(
@@ -27,14 +27,8 @@ impl Source for Executions {
         customer: CustomerId,
         project: ProjectId,
     ) -> Result<KnownExecutions, Fault> {
-        let published = assay_execution::executions_of(&self.0, customer, project).await?;
-        let (executions, reports) = (published.executions, known(published.reports));
-        Ok(KnownExecutions { executions, reports })
+        assay_execution::executions_of(&self.0, customer, project).await
     }
-}
-
-fn known(PublishedReports { ended, pending }: PublishedReports) -> KnownReports {
-    KnownReports { ended, pending }
 }
 
 async fn connect(database: &SecretString) -> Result<PgPool> {

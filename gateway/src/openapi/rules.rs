@@ -129,6 +129,7 @@ mod tests {
     const INTERNAL: [&str; 23] = [
         "/assay.catalog.v1.SnapshotService/FindTestSet",
         "/assay.catalog.v1.AutomationService/GetAutomationRecords",
+        "/assay.catalog.v1.LookupService/FindDeletedProjects",
         "/assay.catalog.v1.LookupService/FindIdentifiers",
         "/assay.catalog.v1.LookupService/FindRecords",
         "/assay.catalog.v1.LookupService/GetMetricsSettings",
@@ -148,6 +149,7 @@ mod tests {
         "/assay.execution.v1.RunService/FindNumbers",
         "/assay.execution.v1.RunService/ListNumbers",
         "/assay.execution.v1.RunService/UpdateDetails",
+        "/assay.identity.v1.CustomerService/FindDeletedCustomers",
         "/assay.identity.v1.TokenService/ExchangeApiToken",
         "/assay.identity.v1.TokenService/ListRevocations",
     ];

@@ -16,6 +16,17 @@ use uuid::Uuid;
 
 use crate::{event::EventSource, records::Records};
 
+/// The next customers of which this service has a project, with the nil UUID as project, for the search for
+/// lost deletions.
+pub(crate) const LIVE_CUSTOMERS: &str = "
+    select distinct customer_id, '00000000-0000-0000-0000-000000000000'::uuid as project_id
+    from project
+    where customer_id > $1 and $2::uuid is not null and not exists (
+        select from deleted_customer d where d.customer_id = project.customer_id
+    )
+    order by customer_id
+    limit $3";
+
 /// Deletes all projects of a deleted customer and prevents new ones.
 pub async fn delete_customer(
     tx: &mut PgTransaction<'_>,

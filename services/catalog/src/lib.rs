@@ -26,7 +26,9 @@ use std::net::SocketAddr;
 
 use anyhow::Context;
 use assay_auth::{Seal, SealConfig, Verifier, guard};
-use assay_events::{Consumer, EVENT, Nats, NatsConfig, RecordKind, Relay, Stream};
+use assay_events::{
+    Consumer, EVENT, LostDeletions, Nats, NatsConfig, Owner, RecordKind, Relay, Stream,
+};
 use assay_proto::{
     DESCRIPTORS,
     catalog::{
@@ -58,7 +60,7 @@ pub use self::{
     opening::Openings,
     purge::purge,
     secrets::reseal,
-    verify::{KnownExecutions, KnownReports, Source, Wrong, verify},
+    verify::{Source, Wrong, verify},
 };
 
 /// Maximum size of a message with the test cases of a set, in bytes. It fits the ids of all test cases
@@ -101,12 +103,11 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     database.watch_reachability(runtime, nats.client());
     Relay::start(runtime, &database, &nats, Stream::of("catalog"));
     Consumer::new("catalog", Stream::of("execution")).start(runtime, &database, &nats, Reactions);
-    Consumer::new("catalog", Stream::of("identity")).only(RecordKind::Customer.noun()).start(
-        runtime,
-        &database,
-        &nats,
-        reactions::Customers,
-    );
+    let customers =
+        Consumer::new("catalog", Stream::of("identity")).only(RecordKind::Customer.noun());
+    let lost = LostDeletions::new(Owner::Identity(identity.clone()), deletion::LIVE_CUSTOMERS);
+    customers.notify_of_loss(lost.signal()).start(runtime, &database, &nats, reactions::Customers);
+    lost.start(runtime, &database, reactions::Customers);
     purge::spawn(runtime, &database);
     watch(runtime, &database, WORK);
 

@@ -4,14 +4,18 @@ mod store;
 
 use assay_auth::Caller;
 use assay_proto::{
-    EnvironmentId, ProjectId, TestCaseId, TestPlanId, TestSetId,
+    CustomerId, EnvironmentId, Fault, ProjectId, TestCaseId, TestPlanId, TestSetId,
     catalog::{
-        FindIdentifiersRequest, FindRecordsRequest, FoundIdentifiers, GetMetricsSettingsRequest,
-        GetOriginRequest, MetricsSettings, Origin, lookup_service_server,
+        DeletedProjects, FindDeletedProjectsRequest, FindIdentifiersRequest, FindRecordsRequest,
+        FoundIdentifiers, GetMetricsSettingsRequest, GetOriginRequest, MetricsSettings, Origin,
+        ProjectOfCustomer, lookup_service_server,
     },
 };
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
+
+/// Maximum number of projects in a question.
+const MOST_PROJECTS: usize = 1000;
 
 pub(crate) struct LookupService {
     pub(crate) db: PgPool,
@@ -51,6 +55,24 @@ impl lookup_service_server::LookupService for LookupService {
         let customer = Caller::of(&request)?.customer;
         let project = ProjectId::from_path(&request.get_ref().project_id)?;
         Ok(Response::new(store::metrics_settings(&self.db, customer, project).await?))
+    }
+
+    async fn find_deleted_projects(
+        &self,
+        request: Request<FindDeletedProjectsRequest>,
+    ) -> Result<Response<DeletedProjects>, Status> {
+        let projects = request.into_inner().projects;
+        if projects.len() > MOST_PROJECTS {
+            let problem = format!("must have at most {MOST_PROJECTS} elements");
+            return Err(Fault::invalid("projects", problem).into());
+        }
+        let ids = |project: &ProjectOfCustomer| {
+            let customer = CustomerId::from_field("customerId", &project.customer_id)?;
+            Ok((customer, ProjectId::from_field("projectId", &project.project_id)?))
+        };
+        let ids: Result<Vec<_>, Fault> = projects.iter().map(ids).collect();
+        let projects = store::deleted_projects(&self.db, &ids?).await?;
+        Ok(Response::new(DeletedProjects { projects }))
     }
 
     async fn get_origin(

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use assay_events::{is_behind, publish_all};
 use assay_proto::Fault;
 use assay_records::Action;
-use assay_runtime::{AdvisoryLock, Database, Runtime, Throttle, begin};
+use assay_runtime::{Database, Runtime, Throttle, begin, exclusively};
 use assay_work::Attempt;
 use sqlx::PgPool;
 use tokio::time::sleep;
@@ -60,30 +60,28 @@ pub async fn purge(db: &PgPool) -> Result<(), Fault> {
     if store::next_project(db).await?.is_none() {
         return Ok(());
     }
-    let Some(mut lock) = AdvisoryLock::try_acquire(db, "assay purge").await? else { return Ok(()) };
+    exclusively(db, "assay purge", purge_all(db)).await.map(|_| ())
+}
+
+async fn purge_all(db: &PgPool) -> Result<(), Fault> {
     while let Some(project) = store::next_project(db).await? {
         let Some(attempt) = PURGE.begin(db, project.customer_id, project.id.0).await? else {
             continue;
         };
-        match purge_project(db, project, &attempt, &mut lock).await {
+        match purge_project(db, project, &attempt).await {
             Ok(()) => attempt.done(db).await?,
             Err(fault) => attempt.failed(db, &fault).await?,
         }
     }
-    lock.release().await
+    Ok(())
 }
 
 /// Removes the records of a deleted project.
-async fn purge_project(
-    db: &PgPool,
-    project: Project,
-    attempt: &Attempt,
-    lock: &mut AdvisoryLock,
-) -> Result<(), Fault> {
+async fn purge_project(db: &PgPool, project: Project, attempt: &Attempt) -> Result<(), Fault> {
     let mut throttle = Throttle::within(20..=1000);
     for table in Table::ALL {
         for part in PARTS {
-            remove(db, project, (table, part), attempt, &mut throttle, lock).await?;
+            remove(db, project, (table, part), attempt, &mut throttle).await?;
         }
     }
     store::finish(db, project).await?;
@@ -106,12 +104,10 @@ async fn remove(
     (table, part): (Table, &'static str),
     attempt: &Attempt,
     throttle: &mut Throttle,
-    lock: &mut AdvisoryLock,
 ) -> Result<(), Fault> {
     let mut after = Uuid::nil();
     loop {
         wait_for_relay(db).await?;
-        lock.check().await?;
         let batch = throttle.batch_size();
         let ids = store::ids(db, project, table, part, after, batch).await?;
         let Some(last) = ids.last() else { return Ok(()) };

@@ -8,10 +8,8 @@ mod store;
 
 use std::{collections::BTreeMap, fmt::Display};
 
-use assay_proto::{
-    CustomerId, Fault, ProjectId, TestCaseId,
-    events::{ExecutionChanged, ReportsChanged},
-};
+use assay_events::{KnownExecutions, KnownReports};
+use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId};
 use assay_runtime::begin;
 use serde_json::Value;
 use sqlx::{PgPool, PgTransaction};
@@ -22,24 +20,7 @@ use crate::{
     reactions::{execution_changed, replace, show_status},
 };
 
-/// The reports of test cases, as the execution service knows them.
-#[derive(Default)]
-pub struct KnownReports {
-    /// Those that have ended, by execution.
-    pub ended: Vec<ReportsChanged>,
-    /// Those that have not, or not again.
-    pub pending: Vec<Uuid>,
-}
-
-/// The executions that the records of a project show, as the execution service knows them.
-#[derive(Default)]
-pub struct KnownExecutions {
-    pub executions: Vec<ExecutionChanged>,
-    /// The reports of the latest execution of which any has ended.
-    pub reports: KnownReports,
-}
-
-/// The execution service.
+/// The execution service, with what it knows.
 pub trait Source: Sync {
     fn reports(
         &self,

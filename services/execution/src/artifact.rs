@@ -8,8 +8,10 @@ pub(crate) mod staged;
 pub(crate) mod store;
 mod stray;
 
+use std::time::Instant;
+
 use assay_auth::SealConfig;
-use assay_ledger::lease;
+use assay_ledger::{lease, removal};
 use assay_proto::{
     ArtifactId, CustomerId, ExecutionId, Fault, ShareLinkId, TestReportId,
     execution::{Artifact, ArtifactEntry, Instance, Step},
@@ -62,6 +64,7 @@ fn is_final(name: &str) -> Fault {
 impl Artifacts {
     /// Opens the store. A folder is created if it does not exist.
     pub fn open(db: &PgPool, config: &ArtifactConfig, quota: Quota) -> anyhow::Result<Self> {
+        file_store::describe_metrics();
         let file_store = FileStore::open(&config.file_store)?;
         let links = Links::new(&config.seal, config.public.public_url.clone())?;
         Ok(Self { db: db.clone(), file_store, links, shares: Shares::new(WRITERS), quota })
@@ -109,16 +112,22 @@ impl Artifacts {
 
     /// Removes a file that is not an artifact. If this fails, [`Artifacts::sweep`] does it later.
     async fn remove_file(&self, customer: CustomerId, execution: ExecutionId, id: ArtifactId) {
-        let removed = async {
-            self.file_store.delete(customer, execution, id).await?;
-            stray::delete(&self.db, customer, id).await
-        };
-        if let Err(fault) = removed.await {
+        if let Err(fault) = self.try_remove_file(customer, execution, id).await {
             tracing::warn!(%fault, artifact.id = %id, "cannot remove a file; it is removed later");
         }
     }
 
-    /// Removes abandoned files, of uploads or removals that did not end.
+    async fn try_remove_file(
+        &self,
+        customer: CustomerId,
+        execution: ExecutionId,
+        id: ArtifactId,
+    ) -> Result<(), Fault> {
+        self.file_store.delete(customer, execution, id).await?;
+        stray::delete(&self.db, customer, id).await
+    }
+
+    /// Removes abandoned files, of uploads or removals that did not end. Fails if the store hangs.
     pub(crate) async fn sweep(&self) -> Result<(), Fault> {
         let mut after = None;
         loop {
@@ -126,7 +135,13 @@ impl Artifacts {
             let Some(last) = files.last() else { return Ok(()) };
             after = Some(last.artifact);
             for file in files {
-                self.remove_file(file.customer, file.execution, file.artifact).await;
+                let (begun, id) = (Instant::now(), file.artifact);
+                let removed = self.try_remove_file(file.customer, file.execution, id).await;
+                let Err(fault) = removed else { continue };
+                tracing::warn!(%fault, artifact.id = %id, "cannot remove a file; it is removed later");
+                if removal::has_hung(begun) {
+                    return Err(fault);
+                }
             }
         }
     }

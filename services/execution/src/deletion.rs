@@ -1,7 +1,10 @@
 //! Deleted projects and customers, whose executions are hidden as soon as the event is applied, and removed
-//! in the background; and archived customers, whose share links grant no access.
+//! in the background; deleted test cases and test sets; and archived customers, whose share links grant no
+//! access.
 
+pub(crate) mod lost;
 mod purge;
+pub(crate) mod records;
 
 use assay_events::{EventType, Handler, Received, RecordKind};
 use assay_ledger::deletion::store;
@@ -12,7 +15,8 @@ use sqlx::PgTransaction;
 pub use self::purge::purge_deleted;
 pub(crate) use self::{purge::spawn, store::PURGE};
 
-/// Applies the events about deleted projects, and about deleted and archived customers.
+/// Applies the events about deleted projects, test cases and test sets, and about deleted and archived
+/// customers.
 pub struct Deletions;
 
 impl Handler for Deletions {
@@ -33,7 +37,31 @@ impl Handler for Deletions {
                 let is_archived = action == Action::Archived;
                 store::set_state(tx, event.customer(), is_archived, event.time()).await
             }
-            _ => Ok(()),
+            _ => match records::deleted(event)? {
+                Some(record) => records::insert(&mut **tx, event.customer(), &[record]).await,
+                None => Ok(()),
+            },
         }
     }
+
+    async fn handle_all(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        events: &[&Received],
+    ) -> Result<bool, Fault> {
+        let [first, ..] = events else { return Ok(true) };
+        if events.iter().any(|event| is_of_owner(event)) {
+            return Ok(false);
+        }
+        let deleted = |event: &&Received| records::deleted(event).transpose();
+        let deleted = events.iter().filter_map(deleted).collect::<Result<Vec<_>, _>>()?;
+        records::insert(&mut **tx, first.customer(), &deleted).await?;
+        Ok(true)
+    }
+}
+
+/// Whether an event is about a project or a customer.
+fn is_of_owner(event: &Received) -> bool {
+    let kind = event.event_type();
+    matches!(kind, Some(EventType::Record(RecordKind::Project | RecordKind::Customer, _)))
 }

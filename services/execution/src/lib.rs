@@ -31,8 +31,9 @@ mod verify;
 use std::net::SocketAddr;
 
 use assay_auth::{Verifier, guard};
-use assay_events::{Consumer, EVENT, EventType, Nats, NatsConfig, RecordKind, Relay, Stream};
-
+use assay_events::{
+    Consumer, EVENT, EventType, LostDeletions, Nats, NatsConfig, Owner, RecordKind, Relay, Stream,
+};
 use assay_proto::execution::{
     artifact_service_server::ArtifactServiceServer,
     automation_service_server::AutomationServiceServer, debug_service_server::DebugServiceServer,
@@ -46,6 +47,7 @@ use assay_proto::execution::{
     statistics_service_server::StatisticsServiceServer,
     test_report_service_server::TestReportServiceServer,
 };
+use assay_records::Action;
 use assay_runtime::{
     Database, DatabaseConfig, Runtime, Shares,
     grpc::{self, Channel},
@@ -58,13 +60,17 @@ use tonic::service::Routes;
 pub use self::{
     artifact::{ArtifactConfig, Artifacts, file_store::FileStoreConfig},
     console_link::ConsoleLinks,
-    deletion::{Deletions, purge_deleted},
+    deletion::{
+        Deletions,
+        lost::{CUSTOMERS as LIVE_CUSTOMERS, PROJECTS as LIVE_PROJECTS},
+        purge_deleted,
+    },
     insight::roll_up,
     known_failure::expiry::publish_expired,
     quota::{Quota, QuotaConfig, Usage, list as list_usage},
     reportportal::Launches,
     retention::enforce_retention,
-    verify::{PublishedExecutions, PublishedReports, executions_of, rebuild, reports_of, verify},
+    verify::{executions_of, rebuild, reports_of, verify},
 };
 use self::{
     automation::AutomationService,
@@ -82,9 +88,12 @@ use self::{
     test_report::TestReportService,
     testrail::RunService,
 };
-pub use assay_ledger::time_limits::TimeLimits;
+pub use assay_ledger::{removal::age as age_of_removals, time_limits::TimeLimits};
 
-pub use self::{queue::Queue, reconciler::Reconciler};
+pub use self::{
+    queue::Queue,
+    reconciler::{Reconciler, age as age_of_reconciliation},
+};
 
 /// Settings of the service.
 #[derive(clap::Args, Clone, Debug)]
@@ -134,11 +143,15 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
         Consumer::new("execution", Stream::of("catalog")).only(EventType::RetentionSet.noun());
     retention.start(runtime, &database, &nats, retention::Reactions);
     let projects =
-        Consumer::new("execution-projects", Stream::of("catalog")).only(RecordKind::Project.noun());
-    projects.start(runtime, &database, &nats, deletion::Deletions);
+        Consumer::new("execution-projects", Stream::of("catalog")).only_action(Action::Deleted);
+    let lost = LostDeletions::new(Owner::Catalog(catalog.clone()), LIVE_PROJECTS);
+    projects.notify_of_loss(lost.signal()).start(runtime, &database, &nats, Deletions);
+    lost.start(runtime, &database, Deletions);
     let customers = Consumer::new("execution-customers", Stream::of("identity"))
         .only(RecordKind::Customer.noun());
-    customers.start(runtime, &database, &nats, deletion::Deletions);
+    let lost = LostDeletions::new(Owner::Identity(identity.clone()), LIVE_CUSTOMERS);
+    customers.notify_of_loss(lost.signal()).start(runtime, &database, &nats, Deletions);
+    lost.start(runtime, &database, Deletions);
     let quota = Quota::new(database.pool(), config.quota);
     quota::spawn(runtime, &database, &quota);
     let artifacts = Artifacts::open(database.pool(), &config.artifacts, quota)?;
@@ -146,6 +159,8 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     retention::spawn(runtime, &database, &artifacts);
     insight::spawn(runtime, &database);
     watch(runtime, &database, WORK);
+    age_of_removals().spawn(runtime, &database);
+    age_of_reconciliation().spawn(runtime, &database);
     known_failure::expiry::spawn(runtime, &database);
     deletion::spawn(runtime, &database, &artifacts);
     let queue = Queue::connect(runtime, nats.client().clone());

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use assay_ledger::{
-    execution, lease,
+    execution::{self, store::IS_LAUNCHED},
+    lease,
     progress::{execution::ExecutionState, report::Ending},
     schedule::{self, store::ExpiredSchedule},
     settle::{end_execution, end_reports, settle},
@@ -13,6 +14,7 @@ use assay_ledger::{
 };
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
 use assay_runtime::{Database, Runtime, begin};
+use assay_work::Age;
 use sqlx::{PgPool, PgTransaction};
 use tokio::time::sleep;
 
@@ -148,6 +150,31 @@ impl Reconciler {
             test_report::store::comment(tx, customer, &ids, &comment).await?;
         }
         settle(tx, customer, state, finished).await
+    }
+}
+
+/// Returns the age of the oldest lease that has expired and was not taken back, and of the oldest execution
+/// that is past its deadline and has not ended.
+pub fn age() -> Age {
+    Age {
+        metric: "assay_reconciliation_age_seconds",
+        help: "Time since the oldest lease that was not taken back has expired, or the deadline of the \
+               oldest execution that has not ended has passed.",
+        label: None,
+        due_since: format!(
+            "select min(due) from (
+                 (select expires_at as due from lease l
+                  where ended_at is null and expires_at <= now() and exists (
+                      select from live_execution e
+                      where e.customer_id = l.customer_id and e.id = l.execution_id
+                  )
+                  order by expires_at limit 1)
+                 union all
+                 (select deadline from live_execution e
+                  where status in ('Queued', 'Running') and deadline <= now() and not {IS_LAUNCHED}
+                  order by deadline limit 1)
+             ) as late"
+        ),
     }
 }
 

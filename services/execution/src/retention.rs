@@ -7,12 +7,12 @@
 mod partition;
 mod store;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assay_events::{EventType, Handler, Received};
 use assay_ledger::{deletion, removal};
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId, events::RetentionChanged};
-use assay_runtime::{AdvisoryLock, Database, Runtime, Throttle};
+use assay_runtime::{Database, Runtime, Throttle, exclusively};
 use sqlx::{PgPool, PgTransaction};
 use tokio::time::sleep;
 
@@ -67,30 +67,33 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, artifacts: &Artifact
 /// Creates the next partitions, and removes expired results and the sums of old days. Only one replica removes at a time.
 pub async fn enforce_retention(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
     partition::create_next(db).await?;
-    let Some(mut lock) = AdvisoryLock::try_acquire(db, "assay retention").await? else {
-        return Ok(());
-    };
+    exclusively(db, "assay retention", remove_expired(db, artifacts)).await.map(|_| ())
+}
+
+async fn remove_expired(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
     while store::expire(db).await? > 0 {}
     partition::drop_expired(db).await?;
-    prune(db, artifacts, &mut lock).await?;
+    let pruned = prune(db, artifacts).await;
     insight::remove_old(db, &mut removal::throttle()).await?;
-    lock.release().await
+    pruned
 }
 
 /// Removes the results of expired executions. A failed removal is retried in the next run and does
-/// not delay others.
-async fn prune(db: &PgPool, artifacts: &Artifacts, lock: &mut AdvisoryLock) -> Result<(), Fault> {
+/// not delay others. If the store of files hangs, the others are retried, too.
+async fn prune(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
     let (mut throttle, mut after) = (removal::throttle(), None);
     loop {
         let executions = store::expired(db, after).await?;
         let Some(last) = executions.last() else { return Ok(()) };
         after = Some(last.id);
         for execution in executions {
-            lock.check().await?;
-            let (customer, id) = (execution.customer_id, execution.id);
+            let (customer, id, begun) = (execution.customer_id, execution.id, Instant::now());
             if let Err(fault) = remove(db, artifacts, &mut throttle, customer, id).await {
                 tracing::warn!(error = %fault, execution.id = %id,
                     "cannot remove expired results; they are removed later");
+                if removal::has_hung(begun) {
+                    return Err(fault);
+                }
             }
         }
     }

@@ -17,7 +17,7 @@ use assay_runtime::begin;
 use sqlx::PgPool;
 
 use self::examined::Examined;
-pub use self::published::{PublishedExecutions, PublishedReports, executions_of, reports_of};
+pub use self::published::{executions_of, reports_of};
 
 const REBUILT: ExecutionAction = ExecutionAction::Rebuilt;
 

@@ -11,8 +11,9 @@ use assay_proto::{
     CustomerId, Fault, UserGroupId,
     identity::{
         CreateCustomerRequest, Customer, CustomerBatch, CustomerEntry, CustomerInput,
-        DeleteCustomerRequest, GetCustomerRequest, ListCustomersRequest, UpdateCustomerRequest,
-        UserGroup, UserGroupInput, customer_service_server,
+        DeleteCustomerRequest, DeletedCustomers, FindDeletedCustomersRequest, GetCustomerRequest,
+        ListCustomersRequest, UpdateCustomerRequest, UserGroup, UserGroupInput,
+        customer_service_server,
     },
 };
 use assay_records::{Action, Change, difference};
@@ -38,9 +39,28 @@ pub(crate) struct CustomerService {
     pub(crate) deletions: Arc<Notify>,
 }
 
+/// Maximum number of customers in a question.
+const MOST_CUSTOMERS: usize = 1000;
+
 #[tonic::async_trait]
 impl customer_service_server::CustomerService for CustomerService {
     type ListCustomersStream = Batches<CustomerBatch>;
+
+    async fn find_deleted_customers(
+        &self,
+        request: Request<FindDeletedCustomersRequest>,
+    ) -> Result<Response<DeletedCustomers>, Status> {
+        let ids = request.into_inner().ids;
+        if ids.len() > MOST_CUSTOMERS {
+            let problem = format!("must have at most {MOST_CUSTOMERS} elements");
+            return Err(Fault::invalid("ids", problem).into());
+        }
+        let ids: Result<Vec<_>, Fault> =
+            ids.iter().map(|id| CustomerId::from_field("ids", id)).collect();
+        let deleted = store::deleted(&self.db, &ids?).await?;
+        let ids = deleted.iter().map(ToString::to_string).collect();
+        Ok(Response::new(DeletedCustomers { ids }))
+    }
 
     async fn get_current_customer(
         &self,

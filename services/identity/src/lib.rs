@@ -92,7 +92,7 @@ pub fn migrations() -> Migrator {
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started> {
     let first_start = FirstStart::new(config.first_start)?;
     let transport = Transport::new(&config.mail)?;
-    let verifier = Verifier::without_keys();
+    let verifier = Verifier::of_issuer();
     let keys = Keys::new(Seal::new(&config.seal)?, config.login.token_lifetime, verifier.clone());
     let passwords = Passwords::new()?;
 
@@ -120,8 +120,8 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started>
     keys.spawn(runtime, db);
     let revocations = Revocations::new(db, &nats, &verifier);
     revocations.spawn(runtime, &database);
-    Sender { db: db.clone(), transport, links: links.clone() }.spawn(runtime, &database);
-    mail::age::spawn(runtime, &database);
+    Sender { db: db.clone(), transport, links: links.clone() }.start(runtime, &database);
+    mail::age().spawn(runtime, &database);
     watch(runtime, &database, WORK);
     upkeep::spawn(runtime, &database, DAY * config.audit.audit_retention_days);
     let deletions = Arc::new(Notify::new());

@@ -1,7 +1,7 @@
 //! Mails. A mail is queued in the transaction of the change that it reports, so that no mail is
 //! lost or sent for a change that was rolled back. The sender then retries it until it is sent.
 
-pub(crate) mod age;
+mod age;
 mod claim;
 mod message;
 pub(crate) mod sender;
@@ -16,7 +16,10 @@ use sqlx::PgTransaction;
 use tokio::sync::Notify;
 
 use self::store::Kind;
-pub(crate) use self::store::{MAIL, Mail, prune};
+pub(crate) use self::{
+    age::age,
+    store::{MAIL, Mail, prune},
+};
 
 /// Validity of links in mails.
 const RESET_VALIDITY: Duration = Duration::from_hours(1);

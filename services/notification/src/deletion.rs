@@ -25,6 +25,28 @@ pub(crate) const PURGE: Work = Work {
     },
 };
 
+/// The next customers that have notifications or webhooks, with the nil UUID as project, for the search for
+/// lost deletions. Each step of the recursion is two index lookups.
+pub(crate) const LIVE_CUSTOMERS: &str = "
+    with recursive customer (id) as (
+        values ($1)
+        union all
+        select (select id from (
+            (select customer_id as id from notification n
+             where n.customer_id > customer.id and n.deleted_at is null order by 1 limit 1)
+            union all
+            (select customer_id from webhook w
+             where w.customer_id > customer.id and w.deleted_at is null order by 1 limit 1)
+        ) as next order by 1 limit 1)
+        from customer where customer.id is not null
+    )
+    select id as customer_id, '00000000-0000-0000-0000-000000000000'::uuid as project_id
+    from customer
+    where id > $1 and $2::uuid is not null and not exists (
+        select from deleted_customer d where d.customer_id = customer.id
+    )
+    limit $3";
+
 /// Marks a customer and its webhooks as deleted, and erases their secrets.
 pub(crate) async fn delete(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<(), Fault> {
     customer::lock(tx, customer).await?;

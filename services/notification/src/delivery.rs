@@ -3,7 +3,8 @@
 //! A delivery is written in the transaction of its notification, so none is lost. Deliveries are sent
 //! in rounds: a round sends some of the due deliveries of one webhook, for as long as some of them
 //! succeed. At any time, a webhook has at most one round, on whichever replica. A slow receiver
-//! therefore delays only its own deliveries, and a receiver that is down gets few requests.
+//! therefore delays only its own deliveries, and a receiver that is down gets few requests. Rounds are
+//! claimed in turns of customers, as mails are ([`assay_work::InTurns`]).
 
 mod backoff;
 mod client;
@@ -13,6 +14,8 @@ pub(crate) mod sender;
 pub(crate) mod store;
 
 use assay_work::{Queue, Work};
+
+pub use self::rounds::age;
 
 /// Deliveries that have failed for the last time. Their customer sees them too, and can have them sent
 /// again.

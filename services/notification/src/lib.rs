@@ -12,11 +12,11 @@ mod signal;
 mod streams;
 mod webhook;
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use assay_auth::{Seal, SealConfig, Verifier, guard};
-use assay_events::{Consumer, EVENT, Nats, NatsConfig, Relay};
+use assay_events::{Consumer, EVENT, LostDeletions, Nats, NatsConfig, Owner, Relay};
 use assay_proto::{
     DESCRIPTORS,
     notification::{
@@ -27,9 +27,13 @@ use assay_proto::{
 use assay_runtime::{Database, DatabaseConfig, Networks, Runtime, grpc};
 use assay_work::{Work, watch};
 use sqlx::migrate::Migrator;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::Notify};
 use tonic::service::Routes;
 
+pub use self::{
+    delivery::age as age_of_deliveries, retention::prune, signal::NotificationSignal,
+    webhook::reseal::reseal,
+};
 use self::{
     delivery::sender::Sender,
     egress::EgressPolicy,
@@ -38,7 +42,6 @@ use self::{
     streams::{NOTIFICATIONS, SOURCES},
     webhook::WebhookService,
 };
-pub use self::{retention::prune, signal::NotificationSignal, webhook::reseal::reseal};
 
 /// Settings of the service.
 #[derive(clap::Args, Clone, Debug)]
@@ -100,9 +103,12 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
         grpc::connect_from(runtime, &config.identity_url).context("ASSAY_IDENTITY_URL")?;
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     database.watch_reachability(runtime, nats.client());
-    let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
-    exchange_events(runtime, &database, &nats);
+    let verifier = Verifier::watch_with_nats(runtime, identity.clone(), nats.client().clone());
+    let lost = LostDeletions::new(Owner::Identity(identity), deletion::LIVE_CUSTOMERS);
+    exchange_events(runtime, &database, &nats, lost.signal());
+    lost.start(runtime, &database, Reactions);
     watch(runtime, &database, WORK);
+    age_of_deliveries().spawn(runtime, &database);
     let age = Duration::from_hours(24) * config.retention.notification_retention_days;
     retention::spawn(runtime, &database, &nats, age);
     let signal = NotificationSignal::subscribe(runtime, nats.client().clone());
@@ -124,7 +130,7 @@ pub fn services(
 ) -> anyhow::Result<Routes> {
     let (db, seal) = (database.pool(), Seal::new(seal)?);
     let policy = EgressPolicy::new(webhooks.webhook_networks);
-    Sender::new(db, &seal, &policy)?.spawn(runtime, database, signal.clone());
+    Sender::new(db, &seal, &policy, signal.clone())?.start(runtime, database);
     let shares = database.shares().clone();
     let notifications = NotificationService { db: db.clone(), shares, signal };
     let webhooks = WebhookService { db: db.clone(), seal, policy };
@@ -132,10 +138,12 @@ pub fn services(
         .add_service(WebhookServiceServer::new(webhooks)))
 }
 
-/// Starts consuming the events of other services and publishing notifications.
-pub fn exchange_events(runtime: &Runtime, database: &Database, nats: &Nats) {
+/// Starts consuming the events of other services and publishing notifications. Notifies if the consumer of a
+/// stream is new.
+pub fn exchange_events(runtime: &Runtime, database: &Database, nats: &Nats, is_lost: Arc<Notify>) {
     for stream in SOURCES {
-        Consumer::new("notification", stream).start(runtime, database, nats, Reactions);
+        let consumer = Consumer::new("notification", stream).notify_of_loss(is_lost.clone());
+        consumer.start(runtime, database, nats, Reactions);
     }
     Relay::start(runtime, database, nats, NOTIFICATIONS);
 }

@@ -61,6 +61,9 @@ The variables of a program with their values, as JSON; empty ones are omitted.
 {{- $_ := set $env "ASSAY_OPERATOR_NAME" $values.admin.operatorName }}
 {{- $_ := set $env "ASSAY_MAIL_FROM" $values.mail.from }}
 {{- $_ := set $env "ASSAY_MAIL_DIR" (ternary "" "/tmp/mail" (hasKey .files "smtp-url")) }}
+{{- $_ := set $env "ASSAY_MAIL_TIMEOUT_SECONDS" (int $values.mail.timeoutSeconds) }}
+{{- $_ := set $env "ASSAY_MAIL_CONNECTIONS" (int $values.mail.connections) }}
+{{- $_ := set $env "ASSAY_INVITATIONS_PER_CUSTOMER" (int $own.invitationsPerCustomer) }}
 {{- $_ := set $env "ASSAY_TOKEN_LIFETIME_IN_H" (int $own.tokenLifetimeInHours) }}
 {{- $_ := set $env "ASSAY_SESSION_LIFETIME_IN_H" (int $own.sessionLifetimeInHours) }}
 {{- $_ := set $env "ASSAY_AUDIT_RETENTION_DAYS" (int $own.auditRetentionDays) }}

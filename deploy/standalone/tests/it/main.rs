@@ -24,6 +24,7 @@ mod identity;
 mod installation;
 mod junit;
 mod lists;
+mod lost_deletions;
 mod mail;
 mod matrix;
 mod mutants;

@@ -6,9 +6,10 @@ use assay_runtime::{
     Runtime, serve_admin,
     telemetry::{LogConfig, LogFormat, Telemetry, TelemetryConfig},
 };
-use assay_testkit::{Api, eventually};
+use assay_testkit::{Answer, Api, eventually};
 use async_nats::jetstream;
 use futures::future::join_all;
+use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::process::Command;
 use uuid::Uuid;
@@ -83,7 +84,11 @@ async fn produce_every_metric(world: &World) {
     api.post("/api/webhooks", hook).await.created();
     let project = create_project(api).await;
     let set = api.post(&format!("{project}/testsets"), json!({"Name": "Nightly"})).await.created();
-    upload(api, &format!("{project}/testsets/{}", id(&set)), report(3)).await.expect(201);
+    let execution = upload(api, &format!("{project}/testsets/{}", id(&set)), report(3)).await;
+    let file =
+        format!("{project}/executions/{}/results/artifacts/run.log", id(&execution.created()));
+    let file = api.request(Method::PUT, &file).header("Content-Type", "text/plain").body("started");
+    Answer::of(file).await.ok();
     let launches = "/api/v2/agents/launch";
     let launch = api.post(launches, json!({"name": "Nightly"})).await.created();
     let finish = format!("{launches}/{}/finish", launch["id"].as_str().unwrap());

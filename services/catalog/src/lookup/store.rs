@@ -2,7 +2,7 @@
 
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, TestCaseId, TestPlanId, TestSetId,
-    catalog::{DebugProject, DebugTestCase, DebugTestPlan, MetricsSettings},
+    catalog::{DebugProject, DebugTestCase, DebugTestPlan, MetricsSettings, ProjectOfCustomer},
 };
 use sqlx::{AssertSqlSafe, PgExecutor};
 
@@ -69,6 +69,21 @@ pub(super) async fn identifiers(
          where a.customer_id = $1 and a.project_id = $2 and a.identifier = any($3)",
     );
     Ok(found.bind(customer).bind(project).bind(identifiers).fetch_all(db).await?)
+}
+
+/// Returns those of some projects that were deleted.
+pub(super) async fn deleted_projects(
+    db: impl PgExecutor<'_>,
+    projects: &[(CustomerId, ProjectId)],
+) -> Result<Vec<ProjectOfCustomer>, Fault> {
+    let (customers, ids): (Vec<CustomerId>, Vec<ProjectId>) = projects.iter().copied().unzip();
+    let deleted = sqlx::query_as(
+        "select customer_id, id as project_id
+         from unnest($1::uuid[], $2::uuid[]) as asked (customer_id, id)
+         join project using (customer_id, id)
+         where deleted_at is not null",
+    );
+    Ok(deleted.bind(customers).bind(ids).fetch_all(db).await?)
 }
 
 /// Returns the settings of a project for its metrics.

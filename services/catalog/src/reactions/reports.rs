@@ -124,7 +124,8 @@ async fn upsert(
     Ok(())
 }
 
-/// Updates test cases from all their reports.
+/// Updates test cases from all their reports. The ids of reports have the time of their execution, so the
+/// order of ids is that of the executions, also of those that were imported later.
 async fn update_test_cases(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -150,19 +151,17 @@ async fn update_test_cases(
              select jsonb_agg(jsonb_build_object(
                         'ExecutionNumber', execution_number, 'Result', result,
                         'AverageDurationInSec', average_duration_in_sec
-                    ) order by execution_number desc) as statistics,
-                    (array_agg(result order by execution_number desc))[1] as result,
-                    (array_agg(status order by execution_number desc))[1] as status,
-                    (array_agg(software_name order by execution_number desc))[1]
-                        as software_name,
-                    (array_agg(software_identifier order by execution_number desc))[1]
-                        as software_identifier
+                    ) order by id desc) as statistics,
+                    (array_agg(result order by id desc))[1] as result,
+                    (array_agg(status order by id desc))[1] as status,
+                    (array_agg(software_name order by id desc))[1] as software_name,
+                    (array_agg(software_identifier order by id desc))[1] as software_identifier
              from (
-                 select execution_number, result, status, average_duration_in_sec,
+                 select id, execution_number, result, status, average_duration_in_sec,
                         software_name, software_identifier
                  from test_report
                  where customer_id = $1 and test_case_id = changed.id
-                 order by execution_number desc
+                 order by id desc
                  limit 10
              ) report
          ) latest

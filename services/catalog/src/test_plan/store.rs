@@ -9,19 +9,20 @@ use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgTransaction, types::Json};
 
 use crate::project;
 
-/// The reports and statistics that the execution service has published of a plan, as columns.
+/// The reports and statistics that the execution service has published of a plan, as columns. The ids of
+/// reports have the time of their execution.
 const REPORTS: &str = "(
          select coalesce(jsonb_agg(jsonb_build_object(
              'Id', id, 'ExecutionNumber', execution_number, 'Result', result, 'Status', status,
              'StartDateTime', start_date_time, 'FinishDateTime', finish_date_time,
              'AverageDurationInSec', average_duration_in_sec
-         ) order by execution_number desc), '[]')
+         ) order by id desc), '[]')
          from (
              select id, execution_number, result, status, start_date_time, finish_date_time,
                     average_duration_in_sec
              from test_report
              where customer_id = test_plan.customer_id and test_plan_id = test_plan.id
-             order by execution_number desc
+             order by id desc
              limit 100
          ) latest
      ) as test_reports,
@@ -29,12 +30,12 @@ const REPORTS: &str = "(
          select coalesce(jsonb_agg(jsonb_build_object(
              'ExecutionNumber', execution_number, 'Result', result,
              'AverageDurationInSec', average_duration_in_sec
-         ) order by execution_number desc), '[]')
+         ) order by id desc), '[]')
          from (
-             select execution_number, result, average_duration_in_sec
+             select id, execution_number, result, average_duration_in_sec
              from test_report
              where customer_id = test_plan.customer_id and test_plan_id = test_plan.id
-             order by execution_number desc
+             order by id desc
              limit 10
          ) latest
      ) as execution_statistics";

@@ -18,6 +18,7 @@ use assay_servers::DataDir;
 use assay_testkit::{TestDatabase, eventually};
 use clap::Parser;
 use sqlx::{PgPool, migrate::Migrator};
+use uuid::{NoContext, Uuid};
 
 use crate::shown::{Shown, time};
 
@@ -133,6 +134,24 @@ async fn reordered_and_repeated_report_events_have_the_same_effect() {
     assert_eq!(plan.test_reports[0].status(), ReportStatus::Accepted);
     assert_eq!(plan.test_reports[0].finish_date_time, Some(time("2026-11-20T10:01:00Z")));
     assert_eq!(shown.project().await.overall_status(), ReportStatus::Accepted);
+}
+
+#[tokio::test]
+async fn a_result_of_the_past_that_arrives_later_is_not_the_last_one() {
+    let shown = Shown::start().await;
+    let past = TestReportId(Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, 1_546_300_800, 0)));
+    let today = shown.report(TestReportId::new(), 1, 1, TestResult::Failed);
+    let imported = shown.report(past, 2, 1, TestResult::Passed);
+    shown.apply_reports(&shown.reports(ExecutionId::new(), vec![today])).await;
+    shown.apply_reports(&shown.reports(ExecutionId::new(), vec![imported])).await;
+
+    let case = shown.user.get_case(&shown.case.id).await;
+    assert_eq!(case.last_result(), TestResult::Failed);
+    let numbers: Vec<_> = case.execution_statistics.iter().map(|s| s.execution_number).collect();
+    assert_eq!(numbers, [1, 2], "the latest execution first");
+    let plan = shown.user.get_plan(&shown.plan.id).await;
+    assert_eq!(plan.execution_statistics, case.execution_statistics);
+    assert_eq!(plan.test_reports[0].execution_number, 1);
 }
 
 #[tokio::test]

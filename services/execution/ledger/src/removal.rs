@@ -1,14 +1,45 @@
 //! Removes many rows in short statements, so that other transactions do not wait for their locks.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use assay_proto::{CustomerId, Fault, TestReportId};
 use assay_runtime::Throttle;
+use assay_work::Age;
 use sqlx::PgPool;
 
 /// Returns a throttle for removals. Batches of fewer rows would not be faster.
 pub fn throttle() -> Throttle {
     Throttle::within(500..=10_000)
+}
+
+/// Duration of a removal that has failed from which the store of files counts as hanging: it is shorter than
+/// the deadline of a call.
+const HANGS: Duration = Duration::from_secs(10);
+
+/// Whether a failed removal that began then has waited for a store that hangs. Others would wait for their
+/// deadline, too, one after the other.
+pub fn has_hung(begun: Instant) -> bool {
+    begun.elapsed() > HANGS
+}
+
+/// Returns the age of what waits the longest to be removed: files of uploads that did not end, results of
+/// expired executions, and executions of deleted projects.
+pub fn age() -> Age {
+    Age {
+        metric: "assay_removal_age_seconds",
+        help: "Time since the oldest files, results or executions that wait to be removed were due.",
+        label: None,
+        due_since: "select min(due) from (
+                 (select since + interval '1 hour' as due from stray_file
+                  where since < now() - interval '1 hour' order by since limit 1)
+                 union all
+                 (select expired_at from execution
+                  where expired_at is not null and pruned_at is null order by id limit 1)
+                 union all
+                 select min(deleted_at) from deletion where purged_at is null
+             ) as removal"
+            .to_owned(),
+    }
 }
 
 /// Runs a statement that deletes rows of these reports.

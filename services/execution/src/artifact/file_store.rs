@@ -1,12 +1,17 @@
 //! The store of the files: a folder, or a bucket of an S3-compatible service. Paths consist of ids
 //! only.
 
-use std::{fs, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    fs,
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::Context;
 use assay_proto::{ArtifactId, CustomerId, ExecutionId, Fault};
 use bytes::Bytes;
-use futures::{Stream, StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 use object_store::{
     Error, ObjectStore, ObjectStoreExt, WriteMultipart, aws::AmazonS3Builder,
     local::LocalFileSystem, path::Path, prefix::PrefixStore,
@@ -28,8 +33,20 @@ const PART: usize = 5 << 20;
 /// Maximum number of parts that are sent at the same time.
 const PARTS: usize = 2;
 
-/// Time limit for each call of the store.
+/// Time limit for each call of the store, and for each chunk of a file. A store may hang at any point.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The metric of calls.
+const CALLS: &str = "assay_artifact_store_call_duration_seconds";
+
+/// Describes the metric of calls.
+pub(super) fn describe_metrics() {
+    metrics::describe_histogram!(
+        CALLS,
+        metrics::Unit::Seconds,
+        "Time that the store of artifacts has taken for a call."
+    );
+}
 
 /// Settings of the store of artifacts.
 #[derive(clap::Args, Clone, Debug)]
@@ -105,15 +122,15 @@ impl FileStore {
         mut file: Pieces,
     ) -> Result<i64, Status> {
         let path = path(customer, execution, id);
-        let upload = within(self.0.put_multipart(&path)).await?;
+        let upload = available(measured("begin", self.0.put_multipart(&path)).await)?;
         let mut upload = WriteMultipart::new_with_chunk_size(upload, PART);
         match fill(&mut upload, &mut file).await {
             Ok(size) => {
-                within(upload.finish()).await?;
+                available(measured("finish", upload.finish()).await)?;
                 Ok(size)
             }
             Err(status) => {
-                if let Err(error) = timeout(TIMEOUT, upload.abort()).await {
+                if let Err(error) = measured("abort", upload.abort()).await {
                     tracing::warn!(%error, "cannot abort an upload; its parts remain in the store");
                 }
                 Err(status)
@@ -128,13 +145,17 @@ impl FileStore {
         execution: ExecutionId,
         id: ArtifactId,
     ) -> Result<(i64, impl Stream<Item = Result<Bytes, Fault>> + Send + use<>), Fault> {
-        let found = match timeout(TIMEOUT, self.0.get(&path(customer, execution, id))).await {
-            Ok(Err(Error::NotFound { .. })) => return Err(Fault::NotFound("artifact")),
-            Ok(found) => found.map_err(|error| unavailable(&error))?,
-            Err(late) => return Err(unavailable(&late)),
+        let path = path(customer, execution, id);
+        let found = match measured("read", self.0.get(&path)).await {
+            Err(Error::NotFound { .. }) => return Err(Fault::NotFound("artifact")),
+            found => available(found)?,
         };
         let size = i64::try_from(found.meta.size).unwrap_or(i64::MAX);
-        Ok((size, found.into_stream().map_err(|error| unavailable(&error))))
+        let chunks = stream::unfold(found.into_stream(), |mut chunks| async {
+            let chunk = within(chunks.try_next()).await.transpose()?;
+            Some((available(chunk), chunks))
+        });
+        Ok((size, chunks))
     }
 
     /// Removes a file if it exists.
@@ -144,10 +165,9 @@ impl FileStore {
         execution: ExecutionId,
         id: ArtifactId,
     ) -> Result<(), Fault> {
-        match timeout(TIMEOUT, self.0.delete(&path(customer, execution, id))).await {
-            Ok(Ok(()) | Err(Error::NotFound { .. })) => Ok(()),
-            Ok(Err(error)) => Err(unavailable(&error)),
-            Err(late) => Err(unavailable(&late)),
+        match measured("remove", self.0.delete(&path(customer, execution, id))).await {
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+            failed => available(failed),
         }
     }
 
@@ -160,15 +180,13 @@ impl FileStore {
         let files = self.0.list(Some(&folder(customer, execution)));
         let files = files.map_ok(|file| file.location).boxed();
         let mut removed = self.0.delete_stream(files);
-        while let Some(removed) =
-            timeout(TIMEOUT, removed.next()).await.map_err(|late| unavailable(&late))?
-        {
-            match removed {
-                Ok(_) | Err(Error::NotFound { .. }) => {}
-                Err(error) => return Err(unavailable(&error)),
+        loop {
+            match measured("remove", removed.try_next()).await {
+                Ok(None) => return Ok(()),
+                Ok(Some(_)) | Err(Error::NotFound { .. }) => {}
+                failed => available(failed.map(drop))?,
             }
         }
-        Ok(())
     }
 }
 
@@ -182,7 +200,7 @@ async fn fill(upload: &mut WriteMultipart, file: &mut Pieces) -> Result<i64, Sta
             let reason = format!("the file is larger than {} MiB", LARGEST >> 20);
             return Err(Fault::Refused { code: "too_large", reason }.into());
         }
-        within(upload.wait_for_capacity(PARTS)).await?;
+        available(measured("write", upload.wait_for_capacity(PARTS)).await)?;
         upload.put(piece);
     }
     Ok(i64::try_from(size).unwrap_or(i64::MAX))
@@ -196,14 +214,30 @@ fn path(customer: CustomerId, execution: ExecutionId, id: ArtifactId) -> Path {
     folder(customer, execution).join(id.to_string())
 }
 
-async fn within<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Fault> {
-    match timeout(TIMEOUT, call).await {
-        Ok(done) => done.map_err(|error| unavailable(&error)),
-        Err(late) => Err(unavailable(&late)),
-    }
+/// Does a part of a call within the deadline.
+async fn within<T>(part: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let late = |late| Error::Generic { store: "artifacts", source: Box::new(late) };
+    timeout(TIMEOUT, part).await.unwrap_or_else(|elapsed| Err(late(elapsed)))
 }
 
-fn unavailable(error: &dyn std::error::Error) -> Fault {
-    tracing::warn!(%error, "the store of artifacts failed");
-    Fault::Unavailable("the store of artifacts")
+/// Calls the store within the deadline, and measures the call.
+async fn measured<T>(
+    call: &'static str,
+    answer: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let begun = Instant::now();
+    let answer = within(answer).await;
+    let result = match &answer {
+        Ok(_) | Err(Error::NotFound { .. }) => "done",
+        Err(_) => "failed",
+    };
+    metrics::histogram!(CALLS, "call" => call, "result" => result).record(begun.elapsed());
+    answer
+}
+
+fn available<T>(answer: Result<T, Error>) -> Result<T, Fault> {
+    answer.map_err(|error| {
+        tracing::warn!(%error, "the store of artifacts failed");
+        Fault::Unavailable("the store of artifacts")
+    })
 }

@@ -1,19 +1,20 @@
 //! Removes the executions of deleted projects and customers: rows in short statements, files one
 //! execution at a time. A failed removal is retried after all others.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assay_ledger::{
     deletion::store::{self, Deleted, PURGE},
     removal,
 };
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
-use assay_runtime::{AdvisoryLock, Database, Runtime, Throttle};
+use assay_runtime::{Database, Runtime, Throttle, exclusively};
 use assay_work::Attempt;
 use sqlx::PgPool;
 use tokio::time::sleep;
 use uuid::Uuid;
 
+use super::records;
 use crate::{artifact::Artifacts, reportportal, testrail};
 
 /// Interval between purges.
@@ -40,17 +41,22 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, artifacts: &Artifact
 /// Removes the executions of deleted projects and customers, and abandoned files. Only one replica
 /// purges at a time.
 pub async fn purge_deleted(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
-    artifacts.sweep().await?;
+    if let Err(fault) = artifacts.sweep().await {
+        tracing::warn!(%fault, "cannot remove abandoned files; they are removed later");
+    }
     if store::next(db, None).await?.is_none() {
         return Ok(());
     }
-    let Some(mut lock) = AdvisoryLock::try_acquire(db, "assay purge").await? else { return Ok(()) };
+    exclusively(db, "assay purge", purge_all(db, artifacts)).await.map(|_| ())
+}
+
+async fn purge_all(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
     let mut after = None;
     while let Some(deleted) = store::next(db, after).await? {
         after = Some(deleted);
         let work = deleted.work_id();
         let Some(attempt) = PURGE.begin(db, deleted.customer_id, work).await? else { continue };
-        match purge(db, artifacts, &attempt, &mut lock, deleted).await {
+        match purge(db, artifacts, &attempt, deleted).await {
             Ok(()) => {
                 store::mark_purged(db, deleted).await?;
                 attempt.done(db).await?;
@@ -58,16 +64,15 @@ pub async fn purge_deleted(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fau
             Err(fault) => attempt.failed(db, &fault).await?,
         }
     }
-    lock.release().await
+    Ok(())
 }
 
 /// Removes the executions of a deleted project or customer. Fails at the end if one could not be
-/// removed, with its fault.
+/// removed, with its fault, and at once if the store of files hangs.
 async fn purge(
     db: &PgPool,
     artifacts: &Artifacts,
     attempt: &Attempt,
-    lock: &mut AdvisoryLock,
     deleted: Deleted,
 ) -> Result<(), Fault> {
     let (mut throttle, mut failure) = (removal::throttle(), None);
@@ -76,18 +81,22 @@ async fn purge(
         let executions = store::executions(db, deleted, after).await?;
         let Some(last) = executions.last().copied() else { break };
         for id in executions {
-            lock.check().await?;
+            let begun = Instant::now();
             match remove(db, artifacts, &mut throttle, deleted.customer_id, id).await {
                 Ok(()) => attempt.progressed(db).await?,
                 Err(fault) => {
                     tracing::warn!(error = %fault, execution.id = %id,
                         "cannot remove a deleted execution; it is removed later");
+                    if removal::has_hung(begun) {
+                        return Err(fault);
+                    }
                     failure = Some(fault);
                 }
             }
         }
         after = last;
     }
+    records::remove(db, &mut throttle, deleted.customer_id, deleted.project_id).await?;
     let project = Some(deleted.project_id).filter(|project| *project != store::ALL_PROJECTS);
     testrail::store::remove_of_deleted(db, &mut throttle, deleted.customer_id, project).await?;
     failure.map_or(Ok(()), Err)

@@ -1,7 +1,10 @@
 //! An execution with its test reports, as a stream.
 
 use assay_ledger::execution::store;
-use assay_proto::{CustomerId, ExecutionId, ProjectId, execution::Execution};
+use assay_proto::{
+    CustomerId, ExecutionId, ProjectId,
+    execution::{Execution, TestReport},
+};
 use assay_runtime::list::Batches;
 use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
@@ -19,7 +22,8 @@ pub(crate) async fn details(
     id: ExecutionId,
 ) -> Result<Response<Batches<Execution>>, Status> {
     let execution = store::get(db, customer, project, id).await?.into_details();
-    let mut parts = Box::pin(of_execution(db.clone(), customer, id));
+    let parts = of_execution(db.clone(), customer, id);
+    let mut parts = Box::pin(parts.map_ok(|part| part.into_iter().map(TestReport::from).collect()));
     let test_reports = parts.try_next().await?.unwrap_or_default();
     let url = console.execution(&execution.id);
     let first = Execution { url, test_reports, ..execution };

@@ -7,6 +7,8 @@ use assay_proto::{
 use assay_runtime::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgPool};
 
+use crate::deletion::records::is_not_deleted;
+
 /// Maximum number of test cases that are considered, those with the highest scores.
 const MOST_CANDIDATES: i64 = 5000;
 
@@ -90,6 +92,7 @@ impl Rules {
     /// branch, the cursor, the pattern and the limit.
     fn statement(&self) -> String {
         let Self { days, score, having, rest } = self;
+        let is_not_deleted = is_not_deleted("$2", "case_day.test_case_id");
         let (rest, final_score) = rest.unwrap_or(("", "candidate.score"));
         let days_of_page = days_of!("page");
         format!(
@@ -98,7 +101,7 @@ impl Rules {
                  from case_day
                  where customer_id = $1 and project_id = $2
                    and day > (now() at time zone 'utc')::date - $3
-                   and ($4::text is null or branch = $4) and {days}
+                   and ($4::text is null or branch = $4) and {days} and {is_not_deleted}
                  group by test_case_id
                  having {having}
                  order by score desc, test_case_id desc

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use assay_proto::{CustomerId, ExecutionId, Fault};
-use assay_runtime::{AdvisoryLock, Database, Runtime, begin};
+use assay_runtime::{Database, Runtime, begin, exclusively};
 use assay_work::Attempt;
 use sqlx::PgPool;
 use tokio::time::sleep;
@@ -36,15 +36,15 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
 /// Adds the results of all executions that have ended, each in a transaction of its own, unless another
 /// replica is doing so. A failure of one does not affect the others.
 pub async fn roll_up(db: &PgPool) -> Result<(), Fault> {
-    let mut next = days::next(db, ExecutionId(Uuid::nil())).await?;
-    if next.is_none() {
+    if days::next(db, ExecutionId(Uuid::nil())).await?.is_none() {
         return Ok(());
     }
-    let Some(mut lock) = AdvisoryLock::try_acquire(db, "assay rollup").await? else {
-        return Ok(());
-    };
+    exclusively(db, "assay rollup", add_all(db)).await.map(|_| ())
+}
+
+async fn add_all(db: &PgPool) -> Result<(), Fault> {
+    let mut next = days::next(db, ExecutionId(Uuid::nil())).await?;
     while let Some((customer, id)) = next {
-        lock.check().await?;
         if let Some(attempt) = INSIGHT.begin(db, customer, id.0).await?
             && let Err(fault) = add(db, customer, id, &attempt).await
         {
@@ -52,7 +52,7 @@ pub async fn roll_up(db: &PgPool) -> Result<(), Fault> {
         }
         next = days::next(db, id).await?;
     }
-    lock.release().await
+    Ok(())
 }
 
 /// Adds the results of an execution, unless it was deleted or left out meanwhile.

@@ -7,9 +7,12 @@ use assay_proto::{
 };
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, types::Json};
 
-use crate::execution::{
-    summary::changes_of,
-    verdict::rules::{Facts, state},
+use crate::{
+    deletion::records::is_not_deleted,
+    execution::{
+        summary::changes_of,
+        verdict::rules::{Facts, state},
+    },
 };
 
 /// Maximum number of outcomes.
@@ -66,6 +69,7 @@ pub(super) async fn outcomes(
 ) -> Result<(Vec<TestSetOutcome>, i32), Fault> {
     let (columns, statistic) = (TestSetOutcome::COLUMNS, ExecutionStatistic::COLUMNS);
     let changes = changes_of("e.id");
+    let is_not_deleted = is_not_deleted("$2", "test_set");
     let next = |after: &str| {
         format!(
             "cross join lateral (
@@ -94,6 +98,7 @@ pub(super) async fn outcomes(
                  select distinct on (test_set, environment) id
                  from (select * from series limit {MOST_SERIES}) as found
                  where id >= first_id_at(now() - make_interval(days => {DAYS}))
+                   and {is_not_deleted}
                  order by test_set, environment, id desc
              ) as last
              order by id desc

@@ -12,7 +12,7 @@ use std::{collections::VecDeque, slice};
 use assay_ledger::{
     execution,
     instance::steps::{self, StoredStep},
-    progress::{execution::ExecutionState, instance::Outcome, rules::result_of_missing},
+    progress::{execution::ExecutionState, instance::Outcome},
 };
 use assay_proto::{
     CustomerId, ExecutionId, ExecutionStatistic, Fault, TestReportId, TestResult,
@@ -27,7 +27,7 @@ use self::{
     store::StoredInstance,
     writer::Writer,
 };
-use crate::test_report::list::of_execution;
+use crate::test_report::list::{ListedReport, of_execution};
 
 /// Number of reports whose instances one query reads.
 const REPORTS: usize = 100;
@@ -76,11 +76,11 @@ fn all_tests(
     db: PgPool,
     customer: CustomerId,
     writer: Writer,
-    reports: impl Stream<Item = Result<Vec<TestReport>, Fault>> + Send,
+    reports: impl Stream<Item = Result<Vec<ListedReport>, Fault>> + Send,
 ) -> impl Stream<Item = Result<String, Fault>> + Send {
     reports
         .map_ok(|part| {
-            let groups: Vec<_> = part.chunks(REPORTS).map(<[TestReport]>::to_vec).collect();
+            let groups: Vec<_> = part.chunks(REPORTS).map(<[ListedReport]>::to_vec).collect();
             stream::iter(groups).map(Ok::<_, Fault>)
         })
         .try_flatten()
@@ -89,7 +89,7 @@ fn all_tests(
 }
 
 /// Returns one summary for each test whose instances have expired.
-fn summaries(writer: &Writer, reports: &[TestReport]) -> String {
+fn summaries(writer: &Writer, reports: &[ListedReport]) -> String {
     let mut text = String::new();
     for report in reports {
         let outcome = Outcome {
@@ -143,7 +143,7 @@ fn chunks(text: String) -> impl Stream<Item = Result<ResultsBatch, Fault>> + Sen
 /// The progress of an export of reports.
 struct Export {
     writer: Writer,
-    reports: Vec<TestReport>,
+    reports: Vec<ListedReport>,
     /// The index of the report whose instances come next.
     report: usize,
     /// The number of its last written instance.
@@ -161,7 +161,7 @@ fn tests(
     db: PgPool,
     customer: CustomerId,
     writer: Writer,
-    reports: Vec<TestReport>,
+    reports: Vec<ListedReport>,
 ) -> impl Stream<Item = Result<String, Fault>> + Send {
     let read = VecDeque::new();
     let export =
@@ -225,8 +225,8 @@ impl Export {
 }
 
 /// Returns the result of a missing instance, and its reason.
-fn missing(report: &TestReport) -> (TestResult, &'static str) {
-    match result_of_missing(report.status()) {
+fn missing(report: &ListedReport) -> (TestResult, &'static str) {
+    match report.missing_result() {
         TestResult::NotExecuted => (TestResult::NotExecuted, "not executed yet"),
         TestResult::Canceled => (TestResult::Canceled, "canceled"),
         result => (result, "no result was reported"),

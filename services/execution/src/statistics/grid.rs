@@ -1,12 +1,14 @@
 //! The results of the test cases of a test set in its latest executions.
 
 use assay_proto::{
-    CustomerId, EnvironmentId, Fault, TestCaseId, TestSetId,
+    CustomerId, EnvironmentId, Fault, ProjectId, TestCaseId, TestSetId,
     execution::{GetGridRequest, Grid, GridCase, GridExecution},
 };
 use assay_records::Check;
-use sqlx::PgPool;
+use sqlx::{AssertSqlSafe, PgPool};
 use uuid::Uuid;
+
+use crate::deletion::records::is_not_deleted;
 
 /// Default and maximum number of executions.
 const EXECUTIONS: i32 = 20;
@@ -47,12 +49,13 @@ impl Part {
 pub(super) async fn of(
     db: &PgPool,
     customer: CustomerId,
+    project: ProjectId,
     set: TestSetId,
     part: &Part,
 ) -> Result<Grid, Fault> {
     let executions = executions(db, customer, set, part).await?;
     let ids: Result<Vec<Uuid>, _> = executions.iter().map(|one| one.id.parse()).collect();
-    let mut cases = cases(db, customer, &ids.map_err(Fault::internal)?, part).await?;
+    let mut cases = cases(db, customer, project, &ids.map_err(Fault::internal)?, part).await?;
     let limit = usize::try_from(part.limit).unwrap_or_default();
     let has_more = cases.len() > limit;
     cases.truncate(limit);
@@ -87,14 +90,17 @@ async fn executions(
     Ok(executions.fetch_all(db).await?)
 }
 
-/// Returns test cases with their results in executions, one more than the limit if there are more.
+/// Returns test cases with their results in executions, one more than the limit if there are more. Deleted
+/// ones are left out.
 async fn cases(
     db: &PgPool,
     customer: CustomerId,
+    project: ProjectId,
     executions: &[Uuid],
     part: &Part,
 ) -> Result<Vec<GridCase>, Fault> {
-    let cases = sqlx::query_as(
+    let is_not_deleted = is_not_deleted("$5", "test_case_id");
+    let cases = sqlx::query_as(AssertSqlSafe(format!(
         "with shown as materialized (
              select distinct test_case_id
              from unnest($2::uuid[]) as execution (id)
@@ -102,6 +108,7 @@ async fn cases(
                  select test_case_id from test_report
                  where customer_id = $1 and execution_id = execution.id
                    and test_case_id > coalesce($3, '00000000-0000-0000-0000-000000000000')
+                   and {is_not_deleted}
                  order by test_case_id
                  limit $4
              ) as r
@@ -118,8 +125,9 @@ async fn cases(
                  and r.test_case_id = shown.test_case_id
          ) as results
          join test_report last on last.customer_id = $1 and last.id = results.report
-         order by shown.test_case_id",
-    );
+         order by shown.test_case_id"
+    )));
     let cases = cases.bind(customer).bind(executions).bind(part.after).bind(part.limit + 1);
+    let cases = cases.bind(project);
     Ok(cases.fetch_all(db).await?)
 }

@@ -102,7 +102,7 @@ impl statistics_service_server::StatisticsService for StatisticsService {
             ..Default::default()
         };
         parent::check_exists(&self.db, &self.catalog, &caller, project, parent).await?;
-        Ok(Response::new(grid::of(&self.db, caller.customer, set, &part).await?))
+        Ok(Response::new(grid::of(&self.db, caller.customer, project, set, &part).await?))
     }
 
     async fn list_differences(

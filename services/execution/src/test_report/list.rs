@@ -1,9 +1,14 @@
 //! The test reports of an execution, as a stream.
 
+use std::ops::Deref;
+
 use assay_ledger::test_report::store;
-use assay_proto::{CustomerId, ExecutionId, Fault, Listed, TestReportId, execution::TestReport};
+use assay_proto::{
+    CustomerId, EnumColumn, ExecutionId, Fault, Listed, TestReportId, TestResult,
+    execution::TestReport,
+};
 use assay_runtime::list::{self, Rows, Slice};
-use futures::{Stream, TryStreamExt};
+use futures::Stream;
 use prost::Message;
 use sqlx::{FromRow, PgExecutor, PgPool};
 
@@ -13,12 +18,11 @@ pub(crate) fn of_execution(
     db: PgPool,
     customer: CustomerId,
     execution: ExecutionId,
-) -> impl Stream<Item = Result<Vec<TestReport>, Fault>> + Send {
-    let parts = list::whole(None, None, move |slice| {
+) -> impl Stream<Item = Result<Vec<ListedReport>, Fault>> + Send {
+    list::whole(None, None, move |slice| {
         let db = db.clone();
         async move { read(&db, customer, execution, &slice).await }
-    });
-    parts.map_ok(|part| part.into_iter().map(|listed: ListedReport| listed.report).collect())
+    })
 }
 
 /// Reads a slice of the reports.
@@ -43,10 +47,33 @@ async fn read(
 }
 
 /// A report as an item of [`list::whole`]. The contract has no batch of reports.
-#[derive(FromRow)]
-struct ListedReport {
+#[derive(Clone, FromRow)]
+pub(crate) struct ListedReport {
     #[sqlx(flatten)]
     report: TestReport,
+    #[sqlx(try_from = "EnumColumn<TestResult>")]
+    missing_result: i32,
+}
+
+impl ListedReport {
+    /// Returns the result of the instances that the report lacks.
+    pub(crate) fn missing_result(&self) -> TestResult {
+        TestResult::try_from(self.missing_result).unwrap_or_default()
+    }
+}
+
+impl From<ListedReport> for TestReport {
+    fn from(listed: ListedReport) -> Self {
+        listed.report
+    }
+}
+
+impl Deref for ListedReport {
+    type Target = TestReport;
+
+    fn deref(&self) -> &TestReport {
+        &self.report
+    }
 }
 
 impl Listed for ListedReport {

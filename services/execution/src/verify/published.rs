@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use assay_events::ReportsAction;
+use assay_events::{KnownExecutions, KnownReports, ReportsAction};
 use assay_ledger::{
     execution::store::{OF_REPORTS, find},
     progress::rules::is_pending,
@@ -10,32 +10,13 @@ use assay_ledger::{
 };
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, TestCaseId,
-    events::{ExecutionChanged, ReportState, ReportsChanged},
+    events::{ReportState, ReportsChanged},
 };
 use assay_runtime::begin;
 use sqlx::{AssertSqlSafe, FromRow, PgPool};
 use uuid::Uuid;
 
 use super::REBUILT;
-
-/// Reports of test cases.
-#[derive(Default)]
-pub struct PublishedReports {
-    /// Those that have ended, by execution.
-    pub ended: Vec<ReportsChanged>,
-    /// Those that have not, or not again.
-    pub pending: Vec<Uuid>,
-}
-
-/// The executions of a project that its records show.
-#[derive(Default)]
-pub struct PublishedExecutions {
-    /// The latest one of each test set, the latest completed one of each subject, and the latest ended
-    /// one.
-    pub executions: Vec<ExecutionChanged>,
-    /// The reports of the latest execution of which any has ended.
-    pub reports: PublishedReports,
-}
 
 #[derive(FromRow)]
 struct Row {
@@ -53,7 +34,7 @@ pub async fn reports_of(
     db: &PgPool,
     customer: CustomerId,
     cases: &[TestCaseId],
-) -> Result<PublishedReports, Fault> {
+) -> Result<KnownReports, Fault> {
     let columns = ReportState::COLUMNS;
     let rows: Vec<Row> = sqlx::query_as(AssertSqlSafe(format!(
         "select {columns}, execution_id, project_id, test_set_id, software_name, software_version
@@ -64,7 +45,7 @@ pub async fn reports_of(
     .bind(cases)
     .fetch_all(db)
     .await?;
-    let mut reports = PublishedReports::default();
+    let mut reports = KnownReports::default();
     let mut ended: BTreeMap<Uuid, ReportsChanged> = BTreeMap::new();
     for row in rows {
         if is_pending(row.report.status()) {
@@ -91,7 +72,7 @@ pub async fn executions_of(
     db: &PgPool,
     customer: CustomerId,
     project: ProjectId,
-) -> Result<PublishedExecutions, Fault> {
+) -> Result<KnownExecutions, Fault> {
     let shown: Vec<ExecutionId> = sqlx::query_scalar(
         "with of_project as materialized (
              select id, test_set_id, software_version_id, status from live_execution
@@ -110,7 +91,7 @@ pub async fn executions_of(
     .bind(project)
     .fetch_all(db)
     .await?;
-    let mut published = PublishedExecutions::default();
+    let mut published = KnownExecutions::default();
     for id in shown {
         published.executions.push(find(db, customer, project.into(), id).await?.event(REBUILT));
     }
@@ -134,7 +115,7 @@ pub async fn executions_of(
     let ended = test_report::store::ended(&mut tx, customer, latest).await?;
     let pending = test_report::store::pending(&mut tx, customer, latest).await?;
     let id = |id: &String| id.parse().map_err(Fault::internal);
-    published.reports = PublishedReports {
+    published.reports = KnownReports {
         ended: state.reports_changed(ReportsAction::Rebuilt, &ended).collect(),
         pending: pending.iter().map(|one| id(&one.published.id)).collect::<Result<_, _>>()?,
     };

@@ -1,7 +1,9 @@
 //! Deletion of projects and customers: none of their records is found.
 
 mod events;
+mod lost;
 mod purge;
+mod records;
 
 use anyhow::Result;
 use assay_execution::purge_deleted;

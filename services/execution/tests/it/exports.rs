@@ -52,6 +52,26 @@ async fn contents(world: &World, execution: &Execution) -> Result<Vec<Content>> 
 }
 
 #[tokio::test]
+async fn instances_that_were_canceled_are_skipped_although_their_report_has_failed() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 3)]).await?;
+    let execution = world.start().await?;
+    let failed = json!([{ "Identifier": "a", "InstanceNr": 1, "Result": "Failed" }]);
+    world.report(&execution.id, failed).await?;
+    world.cancel(&execution.id).await?;
+    let execution = world.execution(&execution.id).await?;
+    let [(_, result, runs)] = &contents(&world, &execution).await?[..] else { panic!("one test") };
+    assert_eq!(*result, TestResult::Failed);
+    let results: Vec<_> = runs.iter().map(|run| run.0).collect();
+    assert_eq!(results, [TestResult::Failed, TestResult::Canceled, TestResult::Canceled]);
+    let junit = export(&world, &execution.id).await?;
+    assert!(junit.contains(r#"failures="1" errors="0" skipped="2""#), "{junit}");
+    let lines = export_as(&world, &execution.id, ReportFormat::Lines).await?;
+    assert_eq!(lines.matches(r#""Result":"Canceled""#).count(), 2, "{lines}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn exporting_an_uploaded_file_preserves_its_results() -> Result<()> {
     let world = World::new().await?;
     for file in [

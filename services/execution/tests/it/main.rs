@@ -12,6 +12,7 @@ mod executions;
 mod expiry;
 mod exports;
 mod fairness;
+mod hanging_store;
 mod ids;
 mod insights;
 mod instances;

@@ -13,7 +13,7 @@ use uuid::{NoContext, Timestamp, Uuid};
 use crate::world::World;
 
 /// Sets the retention of the project, in days.
-async fn set_retention(world: &World, days: i32) -> Result<()> {
+pub(crate) async fn set_retention(world: &World, days: i32) -> Result<()> {
     sqlx::query(
         "insert into retention (customer_id, project_id, days, revision)
          values ($1, $2::uuid, $3, 1)
@@ -28,7 +28,7 @@ async fn set_retention(world: &World, days: i32) -> Result<()> {
 }
 
 /// Creates an execution with two results that was completed this number of days ago.
-async fn completed(world: &World, days_ago: i32) -> Result<Execution> {
+pub(crate) async fn completed(world: &World, days_ago: i32) -> Result<Execution> {
     let execution = world.start().await?;
     let step = json!([{ "StepNr": 1, "Result": "Passed", "DurationInSec": 1 }]);
     let results = json!([

@@ -179,6 +179,10 @@ impl World {
         DebugServiceClient::new(self.execution.clone())
     }
 
+    pub(crate) fn catalog(&self) -> Channel {
+        self.catalog.clone()
+    }
+
     pub(crate) fn catalog_db(&self) -> &PgPool {
         &self.catalog_db
     }

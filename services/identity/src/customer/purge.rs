@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use assay_proto::{AccountId, CustomerId, Fault};
-use assay_runtime::{AdvisoryLock, Database, Runtime, begin};
+use assay_runtime::{Database, Runtime, begin, exclusively};
 use assay_work::{Attempt, Patience, Queue, Work};
 use sqlx::{AssertSqlSafe, PgPool, PgTransaction};
 use tokio::{sync::Notify, time::sleep};
@@ -57,7 +57,10 @@ async fn purge(db: &PgPool) -> Result<(), Fault> {
     if next(db).await?.is_none() {
         return Ok(());
     }
-    let Some(lock) = AdvisoryLock::try_acquire(db, "assay purge").await? else { return Ok(()) };
+    exclusively(db, "assay purge", purge_all(db)).await.map(|_| ())
+}
+
+async fn purge_all(db: &PgPool) -> Result<(), Fault> {
     while let Some(customer) = next(db).await? {
         let Some(attempt) = PURGE.begin(db, customer, customer.0).await? else { continue };
         match purge_customer(db, customer, &attempt).await {
@@ -65,7 +68,7 @@ async fn purge(db: &PgPool) -> Result<(), Fault> {
             Err(fault) => attempt.failed(db, &fault).await?,
         }
     }
-    lock.release().await
+    Ok(())
 }
 
 /// Returns the first customer that is to be purged now.

@@ -68,6 +68,15 @@ pub(crate) async fn lock_shared(
         .ok_or(Fault::NotFound("customer"))
 }
 
+/// Returns those of some customers that were deleted.
+pub(super) async fn deleted(
+    db: impl PgExecutor<'_>,
+    ids: &[CustomerId],
+) -> Result<Vec<CustomerId>, Fault> {
+    let deleted = "select id from customer where id = any($1) and deleted_at is not null";
+    Ok(sqlx::query_scalar(deleted).bind(ids).fetch_all(db).await?)
+}
+
 /// Returns whether a customer exists or has existed.
 pub(crate) async fn any_exists(db: impl PgExecutor<'_>) -> Result<bool, Fault> {
     Ok(sqlx::query_scalar("select exists (select from customer)").fetch_one(db).await?)

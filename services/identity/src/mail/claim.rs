@@ -1,9 +1,10 @@
 //! Claims of due mails. Customers take turns, so that many mails of one, or mails that the server
 //! takes long to accept, do not delay those of others.
 
-use std::{collections::HashMap, net::IpAddr, time::Duration};
+use std::{net::IpAddr, time::Duration};
 
 use assay_proto::{CustomerId, Fault, UserId, events::ExecutionChanged};
+use assay_work::Turns;
 use sqlx::{AssertSqlSafe, PgExecutor, types::Json};
 use uuid::Uuid;
 
@@ -21,7 +22,7 @@ const CONSIDERED: i64 = 64;
 const RANK: &str = "case kind when 'PasswordReset' then 0 when 'ExecutionEnded' then 2 else 1 end";
 
 /// A claimed mail.
-pub(super) struct Queued {
+pub(crate) struct Queued {
     pub(super) id: Uuid,
     pub(super) kind: Kind,
     /// Empty if the mail is for a user whose address is looked up when it is written.
@@ -36,8 +37,14 @@ pub(super) struct Queued {
     pub(super) attempts: i32,
     pub(super) execution: Option<EndedExecution>,
     address: Option<String>,
-    /// The customer or the mailbox that has this turn.
-    pub(super) turn_of: String,
+    pub(super) turn: Turn,
+}
+
+/// The customer, or the mailbox of a password reset, whose turn a mail is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Turn {
+    is_reset: bool,
+    of: String,
 }
 
 /// An execution that has ended, and its requester.
@@ -54,42 +61,13 @@ impl Queued {
     }
 }
 
-/// The mails that this replica is sending.
-pub(super) struct Running {
-    /// Maximum number of concurrent mails.
-    most: usize,
-    count: usize,
-    /// Number of those that are not password resets.
-    others: usize,
-    turns: HashMap<String, i64>,
-}
-
-impl Running {
-    pub(super) fn new(most: usize) -> Self {
-        Self { most, count: 0, others: 0, turns: HashMap::new() }
-    }
-
-    pub(super) fn begin(&mut self, mail: &Queued) {
-        self.count += 1;
-        self.others += usize::from(mail.kind != Kind::PasswordReset);
-        *self.turns.entry(mail.turn_of.clone()).or_default() += 1;
-    }
-
-    pub(super) fn end(&mut self, (kind, turn_of): &(Kind, String)) {
-        self.count -= 1;
-        self.others -= usize::from(*kind != Kind::PasswordReset);
-        if let Some(count) = self.turns.get_mut(turn_of) {
-            *count -= 1;
-        }
-        self.turns.retain(|_, count| *count > 0);
-    }
-
-    /// Returns the number of mails that may begin, and how many of them may be others than password
-    /// resets.
-    fn free(&self) -> (usize, usize) {
-        let for_others = self.most - self.most / SHARE;
-        (self.most - self.count, for_others.saturating_sub(self.others))
-    }
+/// Returns the number of mails that may begin beside the running ones, and how many of them may be
+/// others than password resets. At most `most` mails are sent concurrently.
+fn free(most: usize, running: &Turns<Turn>) -> Result<(i64, i64), Fault> {
+    let number = |number: usize| i64::try_from(number).map_err(Fault::internal);
+    let others = running.count(|turn| !turn.is_reset);
+    let for_others = number(most - most / SHARE)?;
+    Ok((number(most)? - running.count(|_| true), (for_others - others).max(0)))
 }
 
 #[derive(sqlx::FromRow)]
@@ -107,22 +85,22 @@ struct Row {
     turn_of: String,
 }
 
-/// Claims due mails, as many as may begin. A claim expires after `validity`, which is longer than
+/// Claims due mails, as many as may begin if at most `most` are sent concurrently. A claim expires after `validity`, which is longer than
 /// sending a mail may take.
 ///
 /// A recursive query finds the customers with one index lookup each, however many mails are waiting.
 pub(super) async fn claim(
     db: impl PgExecutor<'_>,
-    running: &Running,
+    most: usize,
+    running: &Turns<Turn>,
     validity: Duration,
 ) -> Result<Vec<Queued>, Fault> {
-    let (free, free_of_others) = running.free();
+    let (free, free_of_others) = free(most, running)?;
     if free == 0 {
         return Ok(Vec::new());
     }
     let (turns, counts): (Vec<&str>, Vec<i64>) =
-        running.turns.iter().map(|(turn, count)| (turn.as_str(), *count)).unzip();
-    let number = |number: usize| i64::try_from(number).map_err(Fault::internal);
+        running.iter().map(|(turn, count)| (turn.of.as_str(), *count)).unzip();
     let is_due = MAIL.is_due(OWNER, "mail.id");
     let turn_of = "coalesce(customer_id::text, lower(recipient))";
     let rows: Vec<Row> = sqlx::query_as(AssertSqlSafe(format!(
@@ -163,9 +141,9 @@ pub(super) async fn claim(
     )))
     .bind(turns)
     .bind(counts)
-    .bind(number((running.most / SHARE).max(1))?)
-    .bind(number(free)?)
-    .bind(number(free_of_others)?)
+    .bind(i64::try_from((most / SHARE).max(1)).map_err(Fault::internal)?)
+    .bind(free)
+    .bind(free_of_others)
     .bind(validity.as_secs_f64())
     .fetch_all(db)
     .await?;
@@ -177,9 +155,10 @@ fn queued(row: Row) -> Result<Queued, Fault> {
     let execution = user.zip(row.execution).map(|((customer, requester), Json(execution))| {
         EndedExecution { customer, requester, execution }
     });
+    let kind = Kind::parse(&row.kind)?;
     Ok(Queued {
         id: row.id,
-        kind: Kind::parse(&row.kind)?,
+        kind,
         recipient: row.recipient.unwrap_or_default(),
         host: row.host.unwrap_or_default(),
         customer: row.customer,
@@ -188,6 +167,6 @@ fn queued(row: Row) -> Result<Queued, Fault> {
         attempts: row.attempts,
         execution,
         address: row.address,
-        turn_of: row.turn_of,
+        turn: Turn { is_reset: kind == Kind::PasswordReset, of: row.turn_of },
     })
 }

@@ -4,16 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use assay_proto::{AccountId, Fault};
 use assay_runtime::{Database, Runtime, begin};
-use assay_work::causes;
+use assay_work::{InTurns, Turns, causes};
 use sqlx::PgPool;
-use tokio::{
-    task::JoinSet,
-    time::{sleep, timeout},
-};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     INVITATION_VALIDITY, RESET_VALIDITY,
-    claim::{EndedExecution, Queued, Running, claim},
+    claim::{EndedExecution, Queued, Turn, claim},
     message::{self, Letter},
     store::{self, Kind, MAIL},
     transport::{SendError, Transport},
@@ -32,11 +29,10 @@ const POLL: Duration = Duration::from_secs(2);
 /// Time after the first attempt after which a mail that cannot be sent is given up.
 const MAX_AGE: Duration = Duration::from_hours(24);
 
-/// Time of a claim beyond the deadline of sending: for writing the mail and recording the attempt.
+/// Time of a claim beyond the deadline of sending: for writing the mail and recording the attempt. If a
+/// program is frozen for longer, its late failure is not recorded; if it has sent the mail, that is,
+/// so that the mail is not sent once more.
 const MARGIN: Duration = Duration::from_mins(2);
-
-/// Maximum time for the mails that are being sent when the program stops.
-const STOP_GRACE: Duration = Duration::from_secs(5);
 
 const ATTEMPTS: &str = "assay_mail_attempts_total";
 
@@ -47,9 +43,42 @@ pub(crate) struct Sender {
     pub(crate) links: PasswordLinks,
 }
 
+impl InTurns for Sender {
+    const TASK: &'static str = "mails";
+    const POLL: Duration = POLL;
+    const PAUSE: Duration = Duration::ZERO;
+    const STOP_GRACE: Duration = Duration::from_secs(5);
+
+    type Claimed = Queued;
+    type Turn = Turn;
+
+    fn turn(mail: &Queued) -> Turn {
+        mail.turn.clone()
+    }
+
+    async fn claim(&self, running: &Turns<Turn>) -> Result<Vec<Queued>, Fault> {
+        let validity = self.transport.deadline + MARGIN;
+        claim(&self.db, self.transport.most, running, validity).await
+    }
+
+    async fn signal(&self) {
+        self.links.mails.notified().await;
+    }
+
+    /// Sends a claimed mail and records the attempt. If that fails, the mail is sent again after the
+    /// claim has expired.
+    async fn run(self: Arc<Self>, mut mail: Queued, _: CancellationToken) {
+        match self.try_send(&mut mail).await {
+            Ok(()) => {}
+            Err(fault @ Fault::Unavailable(_)) => tracing::debug!(%fault, "cannot send a mail"),
+            Err(fault) => tracing::error!(%fault, "failed to send a mail"),
+        }
+    }
+}
+
 impl Sender {
     /// Starts sending when the database is ready, until the program stops.
-    pub(crate) fn spawn(self, runtime: &Runtime, database: &Database) {
+    pub(crate) fn start(self, runtime: &Runtime, database: &Database) {
         metrics::describe_counter!(
             ATTEMPTS,
             metrics::Unit::Count,
@@ -58,58 +87,12 @@ impl Sender {
         for result in ["sent", "failed"] {
             metrics::counter!(ATTEMPTS, "result" => result).increment(0);
         }
-        let (this, database, stopping) = (Arc::new(self), database.clone(), runtime.stopping());
-        runtime.spawn("mails", async move {
-            if stopping.run_until_cancelled(database.ready()).await.is_none() {
-                return Ok(());
-            }
-            let (mut sends, mut running) = (JoinSet::new(), Running::new(this.transport.most));
-            while !stopping.is_cancelled() {
-                for mail in this.claim(&running).await {
-                    running.begin(&mail);
-                    sends.spawn(this.clone().send(mail));
-                }
-                tokio::select! {
-                    Some(ended) = sends.join_next() => running.end(&ended?),
-                    () = this.links.mails.notified() => {}
-                    () = sleep(POLL) => {}
-                    () = stopping.cancelled() => {}
-                }
-                // Mails that end together are followed by one claim.
-                while let Some(ended) = sends.try_join_next() {
-                    running.end(&ended?);
-                }
-            }
-            // Mails that take longer are sent again after their claim has expired.
-            let _ = timeout(STOP_GRACE, async { while sends.join_next().await.is_some() {} }).await;
-            Ok(())
-        });
-    }
-
-    /// Claims due mails, for longer than sending one takes.
-    async fn claim(&self, running: &Running) -> Vec<Queued> {
-        let validity = self.transport.deadline + MARGIN;
-        match claim(&self.db, running, validity).await {
-            Ok(mails) => mails,
-            Err(fault) => {
-                report(&fault, "cannot read queued mails");
-                Vec::new()
-            }
-        }
-    }
-
-    /// Sends a claimed mail and records the attempt. If that fails, the mail is sent again after the
-    /// claim has expired. Returns whose turn it was.
-    async fn send(self: Arc<Self>, mut mail: Queued) -> (Kind, String) {
-        if let Err(fault) = self.try_send(&mut mail).await {
-            report(&fault, "failed to send a mail");
-        }
-        (mail.kind, mail.turn_of)
+        self.spawn(runtime, database);
     }
 
     async fn try_send(&self, mail: &mut Queued) -> Result<(), Fault> {
         let Some(attempt) = MAIL.begin(&self.db, mail.owner, mail.id).await? else {
-            return store::release(&self.db, mail.id).await;
+            return store::release(&self.db, mail.id, mail.attempts).await;
         };
         let sent = self.write_and_send(mail).await;
         let result = if sent.is_ok() { "sent" } else { "failed" };
@@ -123,11 +106,11 @@ impl Sender {
             }
             Err(SendError::Transient(reason)) if attempt.age < MAX_AGE => {
                 attempt.failed_because(&self.db, &reason).await?;
-                store::release(&self.db, mail.id).await?;
+                store::release(&self.db, mail.id, mail.attempts).await?;
             }
             Err(SendError::Transient(reason) | SendError::Permanent(reason)) => {
                 attempt.give_up(&self.db, &reason).await?;
-                store::release(&self.db, mail.id).await?;
+                store::release(&self.db, mail.id, mail.attempts).await?;
             }
         }
         Ok(())
@@ -225,14 +208,5 @@ impl Sender {
         }
         tx.commit().await?;
         Ok(message::password_reset(&url))
-    }
-}
-
-/// Logs why a mail was not sent.
-fn report(fault: &Fault, what: &str) {
-    if matches!(fault, Fault::Unavailable(_)) {
-        tracing::debug!(%fault, "{what}");
-    } else {
-        tracing::error!(%fault, "{what}");
     }
 }

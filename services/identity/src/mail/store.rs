@@ -117,16 +117,18 @@ pub(super) async fn insert(tx: &mut PgTransaction<'_>, mail: &Mail) -> Result<()
     Ok(())
 }
 
-/// Ends the claim of a mail that was not sent. Claims do not read it until its next attempt.
-pub(super) async fn release(db: impl PgExecutor<'_>, id: Uuid) -> Result<(), Fault> {
+/// Ends the claim of a mail that was not sent, with the number of its attempts, unless another replica has
+/// claimed the mail since. Claims do not read the mail until its next attempt.
+pub(super) async fn release(db: impl PgExecutor<'_>, id: Uuid, attempts: i32) -> Result<(), Fault> {
     let release = sqlx::query(
         "update mail set next_attempt_at = coalesce(
              (select w.next_attempt_at from unfinished_work w
-              where w.kind = $2 and w.customer_id = coalesce(mail.customer_id, $3) and w.id = mail.id),
+              where w.kind = $3 and w.customer_id = coalesce(mail.customer_id, $4) and w.id = mail.id),
              now())
-         where id = $1",
+         where id = $1 and attempts = $2",
     );
-    release.bind(id).bind(MAIL.kind).bind(NO_CUSTOMER).execute(db).await?;
+    let release = release.bind(id).bind(attempts).bind(MAIL.kind).bind(NO_CUSTOMER);
+    release.execute(db).await?;
     Ok(())
 }
 

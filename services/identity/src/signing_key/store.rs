@@ -11,14 +11,16 @@ pub(super) struct StoredKey {
     pub(super) kid: String,
     pub(super) public_jwk: Json<Jwk>,
     pub(super) sealed_key: String,
-    /// Whether the key may sign; of several, the first one does.
+    /// Whether the key may sign; of several, the first one does. The oldest one always may: the clock of
+    /// the database may step back to before the time from which it signs.
     pub(super) signs: bool,
 }
 
 /// Lists the public keys, newest first.
 pub(super) async fn list(db: impl PgExecutor<'_>) -> Result<Vec<StoredKey>, Fault> {
     let keys = sqlx::query_as(
-        "select kid, public_jwk, sealed_key, signs_from <= now() as signs
+        "select kid, public_jwk, sealed_key,
+                signs_from <= now() or signs_from = min(signs_from) over () as signs
          from signing_key
          where public_until is null or public_until > now()
          order by signs_from desc, kid",
@@ -26,7 +28,8 @@ pub(super) async fn list(db: impl PgExecutor<'_>) -> Result<Vec<StoredKey>, Faul
     Ok(keys.fetch_all(db).await?)
 }
 
-/// Adds a key that signs after `notice`.
+/// Adds a key that signs after `notice`, and after the earlier keys, whose times may be ahead of a clock that
+/// has stepped back.
 pub(super) async fn insert(
     tx: &mut PgTransaction<'_>,
     kid: &str,
@@ -36,7 +39,8 @@ pub(super) async fn insert(
 ) -> Result<(), Fault> {
     sqlx::query(
         "insert into signing_key (kid, public_jwk, sealed_key, signs_from)
-         values ($1, $2, $3, now() + make_interval(secs => $4))",
+         select $1, $2, $3, greatest(now(), max(signs_from)) + make_interval(secs => $4)
+         from signing_key",
     )
     .bind(kid)
     .bind(Json(public))

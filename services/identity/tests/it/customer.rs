@@ -1,12 +1,13 @@
 //! Management of customers.
 
 use anyhow::Result;
-use assay_auth::Caller;
+use assay_auth::{Caller, anonymous};
 use assay_proto::{
-    Batch as _,
+    Batch as _, CustomerId,
     identity::{
-        CreateCustomerRequest, Customer, CustomerInput, DeleteCustomerRequest, GetCustomerRequest,
-        ListCustomersRequest, UpdateCustomerRequest,
+        CreateCustomerRequest, Customer, CustomerInput, DeleteCustomerRequest,
+        FindDeletedCustomersRequest, GetCustomerRequest, ListCustomersRequest,
+        UpdateCustomerRequest,
     },
 };
 use futures::TryStreamExt;
@@ -48,6 +49,28 @@ async fn names(identity: &Identity, caller: &Caller, archived: bool) -> Result<V
         .flat_map(|batch| batch.parse().unwrap())
         .map(|one| one.subdomain)
         .collect())
+}
+
+#[tokio::test]
+async fn services_find_the_customers_that_were_deleted_but_not_unknown_ones() -> Result<()> {
+    let identity = Identity::new().await?;
+    let caller = identity.caller_of(ADMIN).await?;
+    let [kept, gone] = [create(&identity, &caller, "kept"), create(&identity, &caller, "gone")];
+    let (kept, gone) = (kept.await?, gone.await?);
+    delete(&identity, &caller, &gone).await?;
+    let find = async |ids: Vec<String>| {
+        let request = anonymous(FindDeletedCustomersRequest { ids });
+        identity
+            .customers()
+            .find_deleted_customers(request)
+            .await
+            .map(|found| found.into_inner().ids)
+    };
+    let unknown = CustomerId::new().to_string();
+    assert_eq!(find(vec![kept, gone.clone(), unknown.clone()]).await?, [gone]);
+    let refused = find(vec![unknown; 1001]).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    Ok(())
 }
 
 #[tokio::test]

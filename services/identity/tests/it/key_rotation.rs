@@ -60,6 +60,29 @@ async fn a_new_key_is_published_before_it_signs_and_the_old_one_stays_published(
 }
 
 #[tokio::test]
+async fn a_clock_that_steps_back_to_before_a_key_signs_does_not_end_the_service() -> Result<()> {
+    let settings = Settings::new().await?.with_administrator();
+    let identity = Identity::start(&settings).await?;
+    identity.login(ADMIN, PASSWORD).await?;
+    // The only key signs from ten minutes after what is now the present.
+    sqlx::query("update signing_key set signs_from = now() + interval '10 minutes'")
+        .execute(&identity.db)
+        .await?;
+    let restarted = Identity::start(&settings).await?;
+    restarted.login(ADMIN, PASSWORD).await?;
+    let old = public(&restarted).await?;
+
+    // A new key waits for its time, however far the clock is behind.
+    let new = rotate_keys(&settings.database_url.as_str().into(), &settings.seal()).await?;
+    eventually("the new key to be published", async || {
+        public(&restarted).await.ok().filter(|keys| keys.contains(&new))
+    })
+    .await;
+    assert_eq!(signer(&restarted.login(ADMIN, PASSWORD).await?)?, old[0]);
+    Ok(())
+}
+
+#[tokio::test]
 async fn resealing_encrypts_signing_keys_with_the_new_key() -> Result<()> {
     let settings = Settings::new().await?.with_administrator();
     Identity::start(&settings).await?.login(ADMIN, PASSWORD).await?;

@@ -1,5 +1,7 @@
 //! Turns of customers with their mails, and mails that the server takes long to accept.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use assay_auth::Caller;
 use assay_testkit::eventually;
@@ -132,5 +134,31 @@ async fn a_mail_that_is_accepted_late_is_sent_once_by_two_replicas() -> Result<(
     mailbox.late.0.add_permits(1);
     identity.no_mail_is_queued().await;
     assert_eq!(mailbox.sent().len(), 6);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_late_failure_does_not_release_a_mail_that_another_replica_has_claimed() -> Result<()> {
+    let mailbox = Mailbox::default();
+    let settings = Settings::new().await?.with_administrator();
+    let settings = settings.and("smtp-url", &mailbox.serve().await?);
+    let settings = settings.and("mail-from", "assay@example.com");
+    let identity = Identity::start(&settings.and("mail-timeout-seconds", "1")).await?;
+    invite(&identity, &identity.caller_of(ADMIN).await?, 1, HANGS).await?;
+    mailbox.waits(1).await;
+    // Its claim has expired, because its program was frozen.
+    let claim =
+        "update mail set attempts = attempts + 1, next_attempt_at = now() + interval '1 hour'";
+    sqlx::query(claim).execute(&identity.db).await?;
+    eventually("the late failure", async || {
+        let failed = sqlx::query_scalar("select count(*) from unfinished_work where failures = 1");
+        (failed.fetch_one(&identity.db).await.unwrap_or(0_i64) == 1).then_some(())
+    })
+    .await;
+    identity.runtime.stop(Duration::from_secs(10)).await?;
+    let is_claimed =
+        sqlx::query_scalar("select next_attempt_at > now() + interval '50 minutes' from mail");
+    let is_claimed: bool = is_claimed.fetch_one(&identity.db).await?;
+    assert!(is_claimed, "a third replica would send it at the same time");
     Ok(())
 }

@@ -96,8 +96,8 @@ impl Caller {
     }
 }
 
-/// The caller of a method that creates credentials or grants. The token is valid as far as the guard
-/// knows, and may have been revoked a moment ago.
+/// The caller of a method of identity that creates credentials or grants. The token is valid as far as the
+/// guard knows, and may have been revoked a moment ago.
 #[derive(Clone, Debug)]
 pub struct UnconfirmedCaller(Caller);
 

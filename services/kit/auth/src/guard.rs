@@ -24,8 +24,11 @@ struct Guard {
     shares: Shares,
 }
 
-/// Wraps gRPC services in the guard. Methods get their caller from [`Caller::of`], and those that
-/// create credentials or grants ([`assay_proto::issues`]) from [`UnconfirmedCaller::of`] only.
+/// Wraps gRPC services in the guard. Methods get their caller from [`Caller::of`].
+///
+/// Before a method that creates credentials or grants ([`assay_proto::issues`]), the guard reads the latest
+/// revocations from identity. Such a method of identity itself gets its caller from
+/// [`UnconfirmedCaller::of`] only, and compares the token in its transaction.
 ///
 /// A call holds one of `shares` until its response begins, and then while a message of the response
 /// is produced, but not while a slow client reads. Methods that wait ([`assay_proto::waits`]) hold
@@ -41,13 +44,14 @@ async fn admit(State(guard): State<Guard>, mut request: Request, next: Next) -> 
         return reject(Status::unimplemented("no such method"));
     };
     let (waits, issues) = (waits(path), issues(path));
-    let caller = match caller(&guard.verifier, request.headers(), needs).await {
+    let is_confirmed = issues && !guard.verifier.is_of_issuer();
+    let caller = match caller(&guard.verifier, request.headers(), needs, is_confirmed).await {
         Ok(Some(caller)) => caller,
         Ok(None) => return next.run(request).await,
         Err(fault) => return reject(fault.into()),
     };
     let customer = caller.customer;
-    if issues {
+    if issues && !is_confirmed {
         request.extensions_mut().insert(UnconfirmedCaller::new(caller));
     } else {
         request.extensions_mut().insert(caller);
@@ -68,13 +72,19 @@ async fn caller(
     verifier: &Verifier,
     headers: &HeaderMap,
     needs: Needs,
+    is_confirmed: bool,
 ) -> Result<Option<Caller>, Fault> {
     if matches!(needs, Needs::Nothing) {
         return Ok(None);
     }
     let authorization = headers.get("authorization").and_then(|value| value.to_str().ok());
     let token = authorization.and_then(|value| value.strip_prefix("Bearer "));
-    let caller = verifier.verify(token.ok_or(Fault::Unauthenticated)?).await?;
+    let token = token.ok_or(Fault::Unauthenticated)?;
+    let caller = if is_confirmed {
+        verifier.verify_latest(token).await?
+    } else {
+        verifier.verify(token).await?
+    };
     needs.check(caller.permissions)?;
     Ok(Some(caller.at(address_in(headers))))
 }

@@ -3,7 +3,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -22,6 +22,7 @@ use crate::{
     keys::{IDENTITY_UNAVAILABLE, Keys},
     revocations::{Bearer, Revocations},
     token::{Claims, verify},
+    watch::LatestRevocations,
 };
 
 /// Maximum number of verified tokens in the cache. A verification costs about a quarter of a query.
@@ -39,6 +40,9 @@ struct Inner {
     revocations: Revocations,
     verified: Cache<[u8; 32], Arc<Verified>>,
     exchange: Exchange,
+    /// Reads the latest revocations from identity.
+    latest: OnceLock<LatestRevocations>,
+    is_of_issuer: bool,
 }
 
 /// A valid token.
@@ -60,13 +64,47 @@ impl Verifier {
     }
 
     /// Returns a verifier without keys, which rejects all tokens.
-    pub fn without_keys() -> Self {
+    pub(crate) fn without_keys() -> Self {
+        Self::new(false)
+    }
+
+    /// Returns the verifier of the identity service, at first without keys. Its methods that create
+    /// credentials or grants compare the caller's token with the latest revocations in their transactions.
+    pub fn of_issuer() -> Self {
+        Self::new(true)
+    }
+
+    fn new(is_of_issuer: bool) -> Self {
         Self(Arc::new(Inner {
             keys: Keys::default(),
             revocations: Revocations::default(),
             verified: Cache::new(CACHE_SIZE),
             exchange: Exchange::new(),
+            latest: OnceLock::new(),
+            is_of_issuer,
         }))
+    }
+
+    pub(crate) fn is_of_issuer(&self) -> bool {
+        self.0.is_of_issuer
+    }
+
+    pub(crate) fn read_latest_with(&self, latest: LatestRevocations) {
+        let _ = self.0.latest.set(latest);
+    }
+
+    /// Returns the caller like [`Verifier::verify`], after a read of the latest revocations. Fails with
+    /// [`Fault::Unavailable`] if identity does not answer.
+    pub(crate) async fn verify_latest(&self, token: &str) -> Result<Caller, Fault> {
+        // An invalid token causes no call.
+        self.verify(token).await?;
+        if let Some(latest) = self.0.latest.get() {
+            latest.read(self).await.map_err(|status| {
+                tracing::debug!(%status, "cannot read the latest revocations");
+                IDENTITY_UNAVAILABLE
+            })?;
+        }
+        self.verify(token).await
     }
 
     /// Replaces the keys with those of a JSON Web Key Set.

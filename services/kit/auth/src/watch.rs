@@ -4,7 +4,7 @@
 //! only a hint without contents: a forged one causes a read and nothing else. While the identity
 //! service is unavailable, tokens are verified with the keys and revocations read before.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use assay_proto::identity::{ListRevocationsRequest, token_service_client::TokenServiceClient};
 use assay_runtime::{
@@ -12,7 +12,7 @@ use assay_runtime::{
     grpc::{Channel, MESSAGE_LIMIT},
     nats,
 };
-use tokio::time::sleep;
+use tokio::{sync::Mutex, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
@@ -52,7 +52,9 @@ impl Verifier {
         let keys = keep_keys(verifier.clone(), identity.clone(), gate, runtime.stopping());
         runtime.spawn("token keys", keys);
         let gate = runtime.gate("token revocations");
-        let revocations = keep_revocations(verifier.clone(), identity, gate, runtime.stopping());
+        let latest = LatestRevocations { identity, known: Arc::default() };
+        verifier.read_latest_with(latest.clone());
+        let revocations = keep_revocations(verifier.clone(), latest, gate, runtime.stopping());
         runtime.spawn("token revocations", revocations);
         verifier
     }
@@ -113,14 +115,13 @@ async fn keep_keys(
 
 async fn keep_revocations(
     verifier: Verifier,
-    mut identity: Identity,
+    latest: LatestRevocations,
     gate: Gate,
     stopping: CancellationToken,
 ) -> anyhow::Result<()> {
     let mut pause = PAUSES.0;
-    let mut known = 0;
     loop {
-        let next = match read_revocations(&verifier, &mut identity, &mut known).await {
+        let next = match latest.read(&verifier).await {
             Ok(()) => {
                 verifier.revocations().mark_complete();
                 gate.open();
@@ -147,25 +148,30 @@ async fn keep_revocations(
     }
 }
 
-/// Reads new revocations, page by page. The identity service numbers them in the order in which
-/// they become visible, so none appears before a known one.
-async fn read_revocations(
-    verifier: &Verifier,
-    identity: &mut Identity,
-    known: &mut i64,
-) -> Result<(), Status> {
-    loop {
-        let request = ListRevocationsRequest { after: *known };
-        let page = identity.list_revocations(anonymous_within(TIMEOUT, request)).await?;
-        let page = page.into_inner().items;
-        for revocation in &page {
-            verifier.revoke(revocation);
+/// Reads the revocations that were committed before.
+#[derive(Clone)]
+pub(crate) struct LatestRevocations {
+    identity: Identity,
+    /// The sequence of the last revocation that was read.
+    known: Arc<Mutex<i64>>,
+}
+
+impl LatestRevocations {
+    /// Reads new revocations, page by page. The identity service numbers them in the order in which
+    /// they become visible, so none appears before a known one.
+    pub(crate) async fn read(&self, verifier: &Verifier) -> Result<(), Status> {
+        let mut known = self.known.lock().await;
+        loop {
+            let request = anonymous_within(TIMEOUT, ListRevocationsRequest { after: *known });
+            let page = self.identity.clone().list_revocations(request).await?.into_inner().items;
+            for revocation in &page {
+                verifier.revoke(revocation);
+            }
+            match page.last() {
+                Some(last) if last.sequence > *known => *known = last.sequence,
+                _ => return Ok(()),
+            }
+            verifier.revocations().remove_expired();
         }
-        match page.last() {
-            Some(last) if last.sequence > *known => *known = last.sequence,
-            _ => break,
-        }
-        verifier.revocations().remove_expired();
     }
-    Ok(())
 }

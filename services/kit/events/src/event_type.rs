@@ -52,7 +52,7 @@ macro_rules! record_kinds {
                 match self { $(Self::$kind => stringify!($kind),)* }
             }
 
-            fn service(self) -> &'static str {
+            pub(crate) fn service(self) -> &'static str {
                 match self { $(Self::$kind => $service,)* }
             }
         }

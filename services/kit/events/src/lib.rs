@@ -53,6 +53,8 @@ mod consumer;
 mod dead_letters;
 mod event;
 mod event_type;
+mod known;
+mod lost_deletions;
 mod nats;
 mod outbox;
 mod relay;
@@ -70,6 +72,8 @@ pub use self::{
     dead_letters::EVENT,
     event::Event,
     event_type::{EventType, ExecutionAction, RecordKind, ReportsAction},
+    known::{KnownExecutions, KnownReports},
+    lost_deletions::{LostDeletions, Owner},
     nats::{EventConfig, Nats, NatsConfig},
     outbox::{is_behind, publish, publish_all, unpublished},
     relay::Relay,

@@ -17,7 +17,7 @@ use sqlx::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub use self::{lock::AdvisoryLock, migration::Migrate, transaction::begin};
+pub use self::{lock::exclusively, migration::Migrate, transaction::begin};
 use crate::{Gate, Runtime, Shares};
 
 /// Maximum wait for a connection. Requests fail within three seconds if there is none.

@@ -28,7 +28,7 @@ pub use assay_program::{parse, stop_signal};
 pub use self::{
     admin::{AdminAddress, serve_admin},
     database::{
-        AdvisoryLock, Database, DatabaseConfig, Migrate, PoolConfig, begin, connect_options,
+        Database, DatabaseConfig, Migrate, PoolConfig, begin, connect_options, exclusively,
     },
     entry::{CommandLine, install_crypto, run, run_with_commands, threads},
     files::raise_file_limit,

@@ -4,7 +4,7 @@ use std::{iter::successors, time::Duration};
 
 use assay_proto::{CustomerId, Fault};
 use assay_runtime::begin;
-use sqlx::{PgExecutor, PgPool};
+use sqlx::{PgExecutor, PgPool, Postgres, postgres::PgArguments, query::Query};
 use uuid::Uuid;
 
 use crate::{MOST_TAKEN, NO_END, Patience, Queue, Work};
@@ -25,6 +25,9 @@ pub struct Attempt {
     /// Time since the first attempt.
     pub age: Duration,
     failures: i32,
+    /// Identifies the attempt. A later attempt has another token, so that this one records nothing any
+    /// more.
+    token: Uuid,
 }
 
 impl Work {
@@ -59,22 +62,24 @@ impl Work {
         // A program that ends does not end PostgreSQL, which writes the count a moment later.
         sqlx::query("set local synchronous_commit = off").execute(&mut *tx).await?;
         let count = sqlx::query_as(
-            "insert into unfinished_work as w (kind, customer_id, id, taken) values ($1, $2, $3, 1)
+            "insert into unfinished_work as w (kind, customer_id, id, taken, token)
+             values ($1, $2, $3, 1, gen_random_uuid())
              on conflict on constraint unfinished_work_pkey do update
-             set taken = w.taken + (w.given_up_at is null)::int, next_attempt_at = null
+             set taken = w.taken + (w.given_up_at is null)::int, next_attempt_at = null,
+                 token = excluded.token
              returning taken, failures, given_up_at is not null,
-                 extract(epoch from now() - begun_at)::float8",
+                 extract(epoch from now() - begun_at)::float8, token",
         );
-        let (taken, failures, is_given_up, age): (i32, i32, bool, f64) =
+        let (begun, failures, is_given_up, age, token): (i32, i32, bool, f64, Uuid) =
             count.bind(self.kind).bind(customer).bind(id).fetch_one(&mut *tx).await?;
         tx.commit().await?;
         if is_given_up {
             return Ok(None);
         }
-        let (kind, number) = (self.kind, failures + taken);
+        let (kind, number) = (self.kind, failures + begun);
         let age = Duration::try_from_secs_f64(age).unwrap_or_default();
-        let attempt = Attempt { kind, patience, customer, id, number, age, failures };
-        if taken > MOST_TAKEN {
+        let attempt = Attempt { kind, patience, customer, id, number, age, failures, token };
+        if begun > MOST_TAKEN {
             attempt.give_up(db, NO_END).await?;
             return Ok(None);
         }
@@ -87,14 +92,19 @@ impl Attempt {
     /// to an end with it.
     pub async fn progressed(&self, db: impl PgExecutor<'_>) -> Result<(), Fault> {
         let progressed = "update unfinished_work set taken = 1
-                          where kind = $1 and customer_id = $2 and id = $3 and taken > 1";
-        self.change(progressed, db).await
+                          where kind = $1 and customer_id = $2 and id = $3 and token = $4
+                            and taken > 1";
+        self.bind(sqlx::query(progressed)).execute(db).await?;
+        Ok(())
     }
 
-    /// Notes that the work is done, or need not be done any more, in the transaction of its effect.
+    /// Notes that the work is done, or need not be done any more, in the transaction of its effect. This
+    /// holds although another attempt may have begun since.
     pub async fn done(&self, db: impl PgExecutor<'_>) -> Result<(), Fault> {
         let done = "delete from unfinished_work where kind = $1 and customer_id = $2 and id = $3";
-        self.change(done, db).await
+        let done = sqlx::query(done).bind(self.kind).bind(self.customer).bind(self.id);
+        done.execute(db).await?;
+        Ok(())
     }
 
     /// Postpones the work after a failure, or gives it up after the last one. The time in which a
@@ -115,38 +125,42 @@ impl Attempt {
             return self.give_up(db, reason).await;
         }
         let pause = self.patience.pause(failures);
-        let Self { kind, customer, id, .. } = self;
-        tracing::warn!(work.kind = *kind, %customer, work.id = %id, reason, ?pause,
-            "work in the background failed; trying again");
         let postpone = sqlx::query(
             "update unfinished_work
-             set taken = 0, failures = $4, reason = $5,
-                 next_attempt_at = now() + make_interval(secs => $6)
-             where kind = $1 and customer_id = $2 and id = $3",
+             set taken = 0, failures = $5, reason = $6,
+                 next_attempt_at = now() + make_interval(secs => $7)
+             where kind = $1 and customer_id = $2 and id = $3 and token = $4",
         );
-        let postpone = postpone.bind(kind).bind(customer).bind(id).bind(failures);
-        postpone.bind(shortened(reason)).bind(pause.as_secs_f64()).execute(db).await?;
+        let postpone = self.bind(postpone).bind(failures);
+        let postpone = postpone.bind(shortened(reason)).bind(pause.as_secs_f64());
+        if postpone.execute(db).await?.rows_affected() > 0 {
+            let Self { kind, customer, id, .. } = self;
+            tracing::warn!(work.kind = *kind, %customer, work.id = %id, reason, ?pause,
+                "work in the background failed; trying again");
+        }
         Ok(())
     }
 
     /// Gives the work up. It becomes a dead letter.
     pub async fn give_up(&self, db: impl PgExecutor<'_>, reason: &str) -> Result<(), Fault> {
-        let Self { kind, customer, id, number, .. } = self;
         let give_up = sqlx::query(
             "update unfinished_work
-             set given_up_at = now(), failures = $4, taken = 0, reason = $5, next_attempt_at = null
-             where kind = $1 and customer_id = $2 and id = $3",
+             set given_up_at = now(), failures = $5, taken = 0, reason = $6, next_attempt_at = null
+             where kind = $1 and customer_id = $2 and id = $3 and token = $4",
         );
-        let give_up = give_up.bind(kind).bind(customer).bind(id).bind(number);
-        give_up.bind(shortened(reason)).execute(db).await?;
-        announce(kind, &id.to_string(), reason);
+        let give_up = self.bind(give_up).bind(self.number).bind(shortened(reason));
+        if give_up.execute(db).await?.rows_affected() > 0 {
+            announce(self.kind, &self.id.to_string(), reason);
+        }
         Ok(())
     }
 
-    async fn change(&self, statement: &'static str, db: impl PgExecutor<'_>) -> Result<(), Fault> {
-        let change = sqlx::query(statement).bind(self.kind).bind(self.customer).bind(self.id);
-        change.execute(db).await?;
-        Ok(())
+    /// Binds what identifies the attempt.
+    fn bind<'q>(
+        &self,
+        query: Query<'q, Postgres, PgArguments>,
+    ) -> Query<'q, Postgres, PgArguments> {
+        query.bind(self.kind).bind(self.customer).bind(self.id).bind(self.token)
     }
 }
 

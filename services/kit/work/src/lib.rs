@@ -7,10 +7,15 @@
 //!
 //! A queue that counts attempts in its own rows, for instance because it takes many at a time, declares
 //! how its dead letters are listed, retried and dropped ([`Queue::Own`]).
+//!
+//! Work that waits for servers outside Assay is claimed in turns ([`InTurns`]), and measured by the age of
+//! what is due the longest ([`Age`]).
 
+mod age;
 mod attempt;
 mod command;
 mod letters;
+mod turns;
 mod watch;
 
 use std::time::Duration;
@@ -18,9 +23,11 @@ use std::time::Duration;
 use sqlx::migrate::Migrator;
 
 pub use self::{
+    age::Age,
     attempt::{Attempt, announce, causes, shortened},
     command::{OfService, WorkCommand},
     letters::DeadLetter,
+    turns::{InTurns, Turns},
     watch::watch,
 };
 

@@ -15,7 +15,10 @@ use super::outcome::Outcome;
 use crate::egress::{EgressPolicy, Resolver};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Maximum time of an attempt, from the resolution of the host to the end of the response. A receiver may
+/// hang at any point, or answer byte by byte.
+pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Maximum time for reading the body of a response, and its maximum size in bytes. A connection is
 /// reused only if the body was read to its end.

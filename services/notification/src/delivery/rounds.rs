@@ -6,7 +6,9 @@ use std::{collections::HashMap, time::Duration};
 use assay_proto::{
     CustomerId, Fault, NotificationId, Timestamp, WebhookId, notification::Notification,
 };
+use assay_work::{Age, Turns};
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction, types::Json};
+use uuid::Uuid;
 
 use super::outcome::{Health, Outcome};
 
@@ -16,8 +18,9 @@ pub(super) const BATCH: usize = 128;
 const PROBE: usize = 1;
 
 /// A claimed webhook, with some of its due deliveries.
-pub(super) struct Round {
+pub(crate) struct Round {
     pub(super) webhook: WebhookId,
+    claim: Uuid,
     revision: i64,
     pub(super) customer: CustomerId,
     pub(super) url: String,
@@ -51,9 +54,22 @@ pub(super) struct Attempt {
     pub(super) delay: Option<Duration>,
 }
 
+/// The webhooks with deliveries that are not finished. A recursive query finds them with one index lookup
+/// each, however many deliveries are waiting.
+const WAITING: &str = "waiting (webhook_id) as (
+     (select webhook_id from webhook_delivery where next_attempt_at is not null
+      order by webhook_id limit 1)
+     union all
+     select (select webhook_id from webhook_delivery d
+             where next_attempt_at is not null and d.webhook_id > waiting.webhook_id
+             order by webhook_id limit 1)
+     from waiting where waiting.webhook_id is not null
+ )";
+
 #[derive(sqlx::FromRow)]
 struct Claimed {
     id: WebhookId,
+    claim: Uuid,
     revision: i64,
     customer_id: CustomerId,
     url: String,
@@ -65,31 +81,22 @@ struct Claimed {
 }
 
 /// Claims up to `limit` webhooks that have due deliveries, those first that have waited longest. A
-/// claim expires after two minutes, which is longer than a round can take.
-///
-/// A recursive query finds the webhooks with one index lookup each, however many deliveries are
-/// waiting.
+/// claim expires after `validity`, which is longer than a round may take. Another replica may then claim
+/// the webhook, and the round that was late records nothing.
 ///
 /// A customer has at most `limit_of_customer` rounds, including those that are `running`. Customers
 /// with few rounds come first.
 pub(super) async fn claim(
     db: &PgPool,
-    limit: usize,
-    limit_of_customer: usize,
-    running: &HashMap<CustomerId, i64>,
+    limit: i64,
+    limit_of_customer: i64,
+    running: &Turns<CustomerId>,
+    validity: Duration,
 ) -> Result<Vec<Round>, Fault> {
     let (customers, counts): (Vec<CustomerId>, Vec<i64>) =
         running.iter().map(|(customer, count)| (*customer, *count)).unzip();
-    let claimed: Vec<Claimed> = sqlx::query_as(
-        "with recursive waiting (webhook_id) as (
-             (select webhook_id from webhook_delivery where next_attempt_at is not null
-              order by webhook_id limit 1)
-             union all
-             select (select webhook_id from webhook_delivery d
-                     where next_attempt_at is not null and d.webhook_id > waiting.webhook_id
-                     order by webhook_id limit 1)
-             from waiting where waiting.webhook_id is not null
-         ), ready as (
+    let claimed: Vec<Claimed> = sqlx::query_as(AssertSqlSafe(format!(
+        "with recursive {WAITING}, ready as (
              select id, rests_until, coalesce(count, 0)
                     + row_number() over (partition by customer_id order by rests_until) as turn
              from webhook left join unnest($2::uuid[], $3::bigint[])
@@ -99,7 +106,8 @@ pub(super) async fn claim(
                and exists (select from webhook_delivery d
                            where d.webhook_id = webhook.id and d.next_attempt_at <= now())
          )
-         update webhook set rests_until = now() + interval '2 minutes', taken = taken + 1
+         update webhook set rests_until = now() + make_interval(secs => $5), taken = taken + 1,
+                            claim = gen_random_uuid()
          where id = any(array(
              select id from webhook
              where id = any(array(
@@ -107,16 +115,17 @@ pub(super) async fn claim(
              )) and rests_until <= now() and deleted_at is null and not archived
              for no key update skip locked
          ))
-         returning id, revision, customer_id, url, secret, failing_since is not null as is_failing,
+         returning id, claim, revision, customer_id, url, secret, failing_since is not null as is_failing,
                    taken,
                    case when previous_secret_until > now() then previous_secret end
                        as previous_secret,
-                   extract(epoch from now())::bigint as timestamp",
-    )
-    .bind(i64::try_from(limit).map_err(Fault::internal)?)
+                   extract(epoch from now())::bigint as timestamp"
+    )))
+    .bind(limit)
     .bind(customers)
     .bind(counts)
-    .bind(i64::try_from(limit_of_customer).map_err(Fault::internal)?)
+    .bind(limit_of_customer)
+    .bind(validity.as_secs_f64())
     .fetch_all(db)
     .await?;
     if claimed.is_empty() {
@@ -126,6 +135,7 @@ pub(super) async fn claim(
     let mut due = due(db, &ids).await?;
     let rounds = claimed.into_iter().map(|claimed| Round {
         webhook: claimed.id,
+        claim: claimed.claim,
         revision: claimed.revision,
         customer: claimed.customer_id,
         url: claimed.url,
@@ -141,15 +151,39 @@ pub(super) async fn claim(
     Ok(rounds.filter(|round| !round.due.is_empty()).collect())
 }
 
-/// Replaces the deliveries of a round by more that are due; by none if the webhook has changed.
+/// Returns the age of the oldest delivery that is due although its webhook does not rest, and that no
+/// replica is sending.
+pub fn age() -> Age {
+    Age {
+        metric: "assay_webhook_age_seconds",
+        help: "Time since the oldest delivery to a webhook that waits to be sent was due.",
+        label: None,
+        due_since: format!(
+            "with recursive {WAITING}
+             select min(greatest(rests_until, next.attempt_at))
+             from webhook, lateral (
+                 select min(next_attempt_at) as attempt_at from webhook_delivery d
+                 where d.webhook_id = webhook.id and next_attempt_at is not null
+             ) as next
+             where id = any(array(select webhook_id from waiting))
+               and deleted_at is null and not archived
+               and rests_until <= now() and next.attempt_at <= now()"
+        ),
+    }
+}
+
+/// Replaces the deliveries of a round by more that are due; by none if the webhook has changed, or is
+/// claimed by another round.
 pub(super) async fn read_more(db: &PgPool, round: &mut Round) -> Result<(), Fault> {
     let unchanged = sqlx::query_scalar(
         "select exists (
              select from webhook
-             where customer_id = $1 and id = $2 and revision = $3 and deleted_at is null
+             where customer_id = $1 and id = $2 and revision = $3 and claim = $4
+               and deleted_at is null
          )",
     );
     let unchanged = unchanged.bind(round.customer).bind(round.webhook).bind(round.revision);
+    let unchanged = unchanged.bind(round.claim);
     let is_unchanged: bool = unchanged.fetch_one(db).await?;
     round.due = if is_unchanged { due(db, &[round.webhook]).await? } else { Vec::new() };
     Ok(())
@@ -169,6 +203,13 @@ async fn due(db: impl PgExecutor<'_>, webhooks: &[WebhookId]) -> Result<Vec<Due>
          ) as due join notification on id = notification_id"
     )));
     Ok(due.bind(webhooks).bind(limit).fetch_all(db).await?)
+}
+
+/// Locks the webhook of a round. Returns whether it is still claimed by that round.
+pub(super) async fn lock(tx: &mut PgTransaction<'_>, round: &Round) -> Result<bool, Fault> {
+    let lock = sqlx::query("select from webhook where id = $1 and claim = $2 for no key update");
+    let locked = lock.bind(round.webhook).bind(round.claim).fetch_optional(&mut **tx).await?;
+    Ok(locked.is_some())
 }
 
 /// Records attempts of a round.
@@ -206,9 +247,9 @@ pub(super) async fn record_attempts(
 }
 
 /// Notes that a round has come to an end, although nothing can be recorded about its deliveries.
-pub(super) async fn end(db: impl PgExecutor<'_>, webhook: WebhookId) -> Result<(), Fault> {
-    let end = sqlx::query("update webhook set taken = 0 where id = $1");
-    end.bind(webhook).execute(db).await?;
+pub(super) async fn end(db: impl PgExecutor<'_>, round: &Round) -> Result<(), Fault> {
+    let end = sqlx::query("update webhook set taken = 0 where id = $1 and claim = $2");
+    end.bind(round.webhook).bind(round.claim).execute(db).await?;
     Ok(())
 }
 
@@ -223,7 +264,7 @@ pub(super) async fn release(
     let is_healthy = health == Health::Healthy;
     let released: Option<bool> = sqlx::query_scalar(
         "update webhook
-         set taken = 0, failing_since = case when $2 then null else coalesce(failing_since, now()) end,
+         set taken = 0, claim = null, failing_since = case when $2 then null else coalesce(failing_since, now()) end,
              rests_until = case when $2 then now() else now() + least(
                  interval '5 minutes',
                  greatest(interval '1 second', (now() - failing_since) / 2)) end

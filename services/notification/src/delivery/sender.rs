@@ -1,23 +1,20 @@
 //! Sends the due deliveries of webhooks.
 
-use std::{collections::HashMap, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use assay_auth::Seal;
 use assay_proto::{CustomerId, Fault};
 use assay_runtime::{Database, Runtime, begin, trace};
-use assay_work::{MOST_TAKEN, NO_END, announce};
+use assay_work::{InTurns, MOST_TAKEN, NO_END, Turns, announce};
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use sqlx::PgPool;
-use tokio::{
-    task::JoinSet,
-    time::{Instant, sleep, sleep_until},
-};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::{
     DELIVERY, backoff,
-    client::{Message, WebhookClient},
+    client::{Message, RESPONSE_TIMEOUT, WebhookClient},
     outcome::{Health, Outcome},
     rounds::{self, Attempt, Due, Round},
 };
@@ -29,119 +26,88 @@ use crate::{
     webhook::{events, secret::Signer},
 };
 
-/// Interval of looking for due deliveries without a signal: retries, and notifications whose signal
-/// was lost.
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
-
 /// Maximum number of concurrent rounds, in total and of one customer. The share of a customer keeps
 /// slow receivers of some customers from delaying the others.
-const MAX_ROUNDS: usize = 128;
-const MAX_ROUNDS_OF_CUSTOMER: usize = 16;
-
-/// Interval of looking for due deliveries while there are signals without a pause.
-const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+const MAX_ROUNDS: i64 = 128;
+const MAX_ROUNDS_OF_CUSTOMER: i64 = 16;
 
 /// Duration after which a round sends nothing more, so that other webhooks get their turn.
 const MAX_ROUND_DURATION: Duration = Duration::from_secs(5);
 
+/// Validity of the claim of a webhook: longer than a round takes, whose last attempts begin within
+/// [`MAX_ROUND_DURATION`], and are then recorded. A program that is frozen or dies delays the deliveries to
+/// its webhooks for this time.
+const CLAIM: Duration = Duration::from_secs(30);
+const _: () = assert!(
+    MAX_ROUND_DURATION.as_secs() + RESPONSE_TIMEOUT.as_secs() + 5 < CLAIM.as_secs(),
+    "the claim must outlast the round"
+);
+
 /// Number of messages that are sent to a webhook concurrently.
 const CONCURRENT: usize = 16;
 
-/// Number of running rounds of each customer.
-#[derive(Default)]
-struct Running(HashMap<CustomerId, i64>);
-
-impl Running {
-    fn begin(&mut self, customer: CustomerId) {
-        *self.0.entry(customer).or_default() += 1;
-    }
-
-    fn end(&mut self, customer: CustomerId) {
-        if let Some(count) = self.0.get_mut(&customer) {
-            *count -= 1;
-        }
-        self.0.retain(|_, count| *count > 0);
-    }
-}
-
 /// Sends due deliveries in rounds.
-#[derive(Clone)]
 pub(crate) struct Sender {
     db: PgPool,
     seal: Seal,
     client: WebhookClient,
+    signal: NotificationSignal,
+}
+
+impl InTurns for Sender {
+    const TASK: &'static str = "webhooks";
+    const POLL: Duration = Duration::from_secs(1);
+    const PAUSE: Duration = Duration::from_millis(10);
+    const STOP_GRACE: Duration = CLAIM;
+
+    type Claimed = Round;
+    type Turn = CustomerId;
+
+    fn turn(round: &Round) -> CustomerId {
+        round.customer
+    }
+
+    async fn claim(&self, running: &Turns<CustomerId>) -> Result<Vec<Round>, Fault> {
+        let limit = MAX_ROUNDS - running.count(|_| true);
+        rounds::claim(&self.db, limit, MAX_ROUNDS_OF_CUSTOMER, running, CLAIM).await
+    }
+
+    async fn signal(&self) {
+        self.signal.any().await;
+    }
+
+    /// Sends due deliveries of a webhook, batch by batch, while it is healthy, and records the
+    /// attempts. If recording fails, the deliveries are sent again after the claim has expired.
+    async fn run(self: Arc<Self>, mut round: Round, stopping: CancellationToken) {
+        if let Err(fault) = self.try_run(&mut round, &stopping).await {
+            tracing::warn!(webhook.id = %round.webhook, error = %fault, "cannot finish a round");
+            if let Err(fault) = rounds::end(&self.db, &round).await {
+                tracing::debug!(webhook.id = %round.webhook, error = %fault, "cannot end a round");
+            }
+        }
+    }
 }
 
 impl Sender {
-    pub(crate) fn new(db: &PgPool, seal: &Seal, policy: &EgressPolicy) -> anyhow::Result<Self> {
-        Ok(Self { db: db.clone(), seal: seal.clone(), client: WebhookClient::new(policy)? })
+    pub(crate) fn new(
+        db: &PgPool,
+        seal: &Seal,
+        policy: &EgressPolicy,
+        signal: NotificationSignal,
+    ) -> anyhow::Result<Self> {
+        let (db, client) = (db.clone(), WebhookClient::new(policy)?);
+        Ok(Self { db, seal: seal.clone(), client, signal })
     }
 
     /// Starts sending as soon as the database is migrated. When the program stops, the running rounds
     /// are finished.
-    pub(crate) fn spawn(self, runtime: &Runtime, database: &Database, signal: NotificationSignal) {
+    pub(crate) fn start(self, runtime: &Runtime, database: &Database) {
         metrics::describe_counter!(
             "assay_webhook_attempts_total",
             metrics::Unit::Count,
             "Attempts to deliver a notification to a webhook."
         );
-        let (database, stopping) = (database.clone(), runtime.stopping());
-        runtime.spawn("webhooks", async move {
-            if stopping.run_until_cancelled(database.ready()).await.is_none() {
-                return Ok(());
-            }
-            let (mut rounds, mut running) = (JoinSet::new(), Running::default());
-            while !stopping.is_cancelled() {
-                let looked = Instant::now();
-                for round in self.claim(MAX_ROUNDS - rounds.len(), &running).await {
-                    running.begin(round.customer);
-                    rounds.spawn(self.clone().run(round, stopping.clone()));
-                }
-                tokio::select! {
-                    Some(ended) = rounds.join_next() => running.end(ended?),
-                    () = signal.any() => {}
-                    () = sleep(POLL_INTERVAL) => {}
-                    () = stopping.cancelled() => {}
-                }
-                sleep_until(looked + LOOK_INTERVAL).await;
-                // Rounds that end together are followed by one query for more.
-                while let Some(ended) = rounds.try_join_next() {
-                    running.end(ended?);
-                }
-            }
-            while let Some(ended) = rounds.join_next().await {
-                ended?;
-            }
-            Ok(())
-        });
-    }
-
-    /// Claims up to `limit` webhooks that have due deliveries.
-    async fn claim(&self, limit: usize, running: &Running) -> Vec<Round> {
-        match rounds::claim(&self.db, limit, MAX_ROUNDS_OF_CUSTOMER, &running.0).await {
-            Ok(rounds) => rounds,
-            Err(Fault::Unavailable(_)) => {
-                tracing::debug!("cannot read due deliveries: the database is unavailable");
-                Vec::new()
-            }
-            Err(fault) => {
-                tracing::error!(error = %fault, "cannot read due deliveries");
-                Vec::new()
-            }
-        }
-    }
-
-    /// Sends due deliveries of a webhook, batch by batch, while it is healthy, and records the
-    /// attempts. If recording fails, the deliveries are sent again after the claim has expired.
-    /// Returns the customer of the round.
-    async fn run(self, mut round: Round, stopping: CancellationToken) -> CustomerId {
-        if let Err(fault) = self.try_run(&mut round, &stopping).await {
-            tracing::warn!(webhook.id = %round.webhook, error = %fault, "cannot finish a round");
-            if let Err(fault) = rounds::end(&self.db, round.webhook).await {
-                tracing::debug!(webhook.id = %round.webhook, error = %fault, "cannot end a round");
-            }
-        }
-        round.customer
+        self.spawn(runtime, database);
     }
 
     async fn try_run(&self, round: &mut Round, stopping: &CancellationToken) -> Result<(), Fault> {
@@ -165,7 +131,9 @@ impl Sender {
             if attempts.len() < rounds::BATCH || !has_time {
                 return self.finish(round, &attempts, health).await;
             }
-            rounds::record_attempts(&self.db, round.webhook, &attempts).await?;
+            if !self.record(round, &attempts).await? {
+                return Ok(());
+            }
             rounds::read_more(&self.db, round).await?;
         }
     }
@@ -218,6 +186,18 @@ impl Sender {
         Ok(Attempt { notification: id.clone(), delay, outcome })
     }
 
+    /// Records attempts. Returns whether the webhook is still claimed by the round.
+    async fn record(&self, round: &Round, attempts: &[Attempt]) -> Result<bool, Fault> {
+        let mut tx = begin(&self.db).await?;
+        if !rounds::lock(&mut tx, round).await? {
+            late(round);
+            return Ok(false);
+        }
+        rounds::record_attempts(&mut *tx, round.webhook, attempts).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+
     /// Records the last attempts and releases the webhook, in one transaction.
     async fn finish(
         &self,
@@ -226,6 +206,10 @@ impl Sender {
         health: Health,
     ) -> Result<(), Fault> {
         let mut tx = begin(&self.db).await?;
+        if !rounds::lock(&mut tx, round).await? {
+            late(round);
+            return Ok(());
+        }
         rounds::record_attempts(&mut *tx, round.webhook, attempts).await?;
         let is_archived = rounds::release(&mut tx, round.webhook, health).await?;
         if is_archived {
@@ -237,4 +221,10 @@ impl Sender {
         }
         Ok(())
     }
+}
+
+/// Logs that nothing is recorded about a round, which another one has followed meanwhile.
+fn late(round: &Round) {
+    tracing::warn!(webhook.id = %round.webhook,
+        "a round took longer than its claim; its deliveries are sent again");
 }

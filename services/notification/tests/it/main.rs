@@ -3,6 +3,7 @@
 mod deletion;
 mod delivery;
 mod failure;
+mod frozen;
 mod notification;
 mod program;
 mod publication;

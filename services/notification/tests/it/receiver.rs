@@ -12,7 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::post,
 };
-use tokio::{net::TcpListener, task::JoinSet};
+use tokio::{net::TcpListener, sync::Semaphore, task::JoinSet};
 
 #[derive(Clone)]
 pub(crate) enum Behaviour {
@@ -21,6 +21,8 @@ pub(crate) enum Behaviour {
     /// Answers 503 with `Retry-After`, in seconds.
     RetryAfter(u32),
     Hang,
+    /// Answers with this status once there is a permit.
+    Late(Arc<Semaphore>, u16),
 }
 
 #[derive(Clone, Debug)]
@@ -93,5 +95,9 @@ async fn receive(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) 
             (StatusCode::SERVICE_UNAVAILABLE, headers).into_response()
         }
         Behaviour::Hang => std::future::pending().await,
+        Behaviour::Late(permits, status) => {
+            permits.acquire().await.unwrap().forget();
+            StatusCode::from_u16(status).unwrap().into_response()
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! A running notification service with NATS, and other services that publish events.
 
+use std::{sync::Arc, time::Duration};
+
 use anyhow::Result;
 use assay_auth::{SealConfig, guard, new_seal_key};
 use assay_events::{Event, Nats, NatsConfig, Relay, Stream, publish_all, unpublished};
@@ -77,7 +79,7 @@ impl World {
         let runtime = Runtime::new("assay-notification");
         let database = Database::open(&runtime, &options.database, migrations())?;
         let nats = Nats::connect(&options.nats, "test").await?;
-        exchange_events(&runtime, &database, &nats);
+        exchange_events(&runtime, &database, &nats, Arc::default());
         let signal = NotificationSignal::subscribe(&runtime, nats.client().clone());
         let (seal, webhook_config) = (options.seal, options.webhooks);
         let services = services(&runtime, &database, signal, &seal, webhook_config.clone())?;
@@ -183,6 +185,11 @@ impl World {
         let signal = NotificationSignal::subscribe(&self.runtime, self.nats.client().clone());
         services(&self.runtime, &self.database, signal, &self.seal, self.webhook_config.clone())?;
         Ok(())
+    }
+
+    /// Stops the service, and waits until the deliveries that have begun are over.
+    pub(crate) async fn finish(&self) -> Result<()> {
+        self.runtime.stop(Duration::from_secs(30)).await
     }
 
     pub(crate) fn stop(&self) {

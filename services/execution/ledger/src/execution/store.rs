@@ -251,7 +251,7 @@ pub async fn find_by_key(
 
 /// The condition of an execution `e` whose launch has not ended. The launch ends it, so that all its
 /// results are stored.
-const IS_LAUNCHED: &str = "exists (
+pub const IS_LAUNCHED: &str = "exists (
         select from launch l
         where l.customer_id = e.customer_id and l.execution_id = e.id and l.ended_at is null
     )";

@@ -2,13 +2,11 @@
 //! but no rows, since a single report may lack thousands.
 
 use assay_proto::{
-    CustomerId, EnumColumn, Fault, InstanceId, ReportStatus, TestReportId, TestResult,
+    CustomerId, EnumColumn, Fault, InstanceId, TestReportId, TestResult,
     execution::{Instance, InstanceEntry},
 };
 use sqlx::{FromRow, PgExecutor};
 use uuid::Uuid;
-
-use crate::progress::rules::result_of_missing;
 
 /// A report, as far as its missing instances depend on it.
 #[derive(Debug, FromRow)]
@@ -16,8 +14,9 @@ pub(super) struct Gaps {
     #[sqlx(try_from = "uuid::Uuid")]
     report: Uuid,
     pub(super) requested: i32,
-    #[sqlx(try_from = "EnumColumn<ReportStatus>")]
-    status: i32,
+    /// The result of a missing instance.
+    #[sqlx(try_from = "EnumColumn<TestResult>")]
+    missing_result: i32,
     /// Whether all instances are stored, or were before they expired.
     is_whole: bool,
 }
@@ -29,7 +28,7 @@ pub(super) async fn of(
     report: TestReportId,
 ) -> Result<Gaps, Fault> {
     let gaps = sqlx::query_as(
-        "select r.id as report, r.requested_instances_count as requested, r.status,
+        "select r.id as report, r.requested_instances_count as requested, r.missing_result,
                 r.finished_instances_count = r.requested_instances_count
                     or e.expired_at is not null as is_whole
          from test_report r
@@ -44,7 +43,7 @@ impl Gaps {
     /// Returns the result of the missing instances. `None` if none is missing or the report is
     /// pending.
     pub(super) fn result(&self) -> Option<TestResult> {
-        let result = result_of_missing(ReportStatus::try_from(self.status).unwrap_or_default());
+        let result = TestResult::try_from(self.missing_result).unwrap_or_default();
         (!self.is_whole && result != TestResult::NotExecuted).then_some(result)
     }
 
@@ -94,7 +93,7 @@ mod tests {
     #[test]
     fn ids_of_missing_instances_contain_their_numbers() {
         let report = Uuid::from_u64_pair(7, u64::MAX - 1);
-        let gaps = Gaps { report, requested: 3, status: 0, is_whole: false };
+        let gaps = Gaps { report, requested: 3, missing_result: 0, is_whole: false };
         for number in 1..=3 {
             assert_eq!(gaps.number(gaps.id(number)), Some(number));
         }

@@ -15,15 +15,6 @@ pub fn is_pending(status: ReportStatus) -> bool {
     matches!(status, ReportStatus::NotExecuted | ReportStatus::Running)
 }
 
-/// Returns the result of the instances that a report with this status lacks.
-pub fn result_of_missing(status: ReportStatus) -> TestResult {
-    match status {
-        ReportStatus::NotExecuted | ReportStatus::Running => TestResult::NotExecuted,
-        ReportStatus::Canceled => TestResult::Canceled,
-        _ => TestResult::Aborted,
-    }
-}
-
 /// Returns the result of an execution from its result so far and that of one more test. A skipped
 /// test does not change the result of an execution that has passed.
 pub fn overall(one: TestResult, other: TestResult) -> TestResult {

@@ -31,13 +31,13 @@ use crate::{
     },
 };
 
-/// Reads reports. `rest` selects and orders them.
+/// Reads reports, with the result of the instances that they lack. `rest` selects and orders them.
 pub fn select<T: for<'r> FromRow<'r, PgRow>>(
     rest: &'static str,
 ) -> QueryAs<'static, Postgres, T, PgArguments> {
     let columns = TestReport::COLUMNS;
     sqlx::query_as(AssertSqlSafe(format!(
-        "select {columns}
+        "select {columns}, missing_result
          from test_report join {OF_REPORTS} using (customer_id, execution_id) {rest}"
     )))
 }

@@ -3,10 +3,7 @@
 
 use std::collections::VecDeque;
 
-use assay_ledger::{
-    instance::steps::{self, StoredStep},
-    progress::rules::result_of_missing,
-};
+use assay_ledger::instance::steps::{self, StoredStep};
 use assay_proto::{
     CustomerId, Fault, Label, Link, TestReportId, TestResult, Timestamp, execution::TestReport,
 };
@@ -18,6 +15,7 @@ use super::{
     MESSAGE, REPORTS,
     store::{self, StoredAttempt},
 };
+use crate::test_report::list::ListedReport;
 
 /// Number of attempts, and about how many bytes of them, that one query reads.
 const ATTEMPTS: i64 = 1000;
@@ -72,11 +70,11 @@ fn is_first(attempt: &i32) -> bool {
 pub(super) fn all(
     db: PgPool,
     customer: CustomerId,
-    reports: impl Stream<Item = Result<Vec<TestReport>, Fault>> + Send,
+    reports: impl Stream<Item = Result<Vec<ListedReport>, Fault>> + Send,
 ) -> impl Stream<Item = Result<String, Fault>> + Send {
     reports
         .map_ok(|part| {
-            let groups: Vec<_> = part.chunks(REPORTS).map(<[TestReport]>::to_vec).collect();
+            let groups: Vec<_> = part.chunks(REPORTS).map(<[ListedReport]>::to_vec).collect();
             stream::iter(groups).map(Ok::<_, Fault>)
         })
         .try_flatten()
@@ -85,7 +83,7 @@ pub(super) fn all(
 }
 
 /// Returns a line for each report whose instances have expired.
-pub(super) fn summaries(reports: &[TestReport]) -> Result<String, Fault> {
+pub(super) fn summaries(reports: &[ListedReport]) -> Result<String, Fault> {
     let mut text = String::new();
     for report in reports {
         let line = Line {
@@ -101,7 +99,7 @@ pub(super) fn summaries(reports: &[TestReport]) -> Result<String, Fault> {
 
 /// The progress through some reports.
 struct Lines {
-    reports: Vec<TestReport>,
+    reports: Vec<ListedReport>,
     /// The index of the report whose attempts come next.
     report: usize,
     /// The numbers of its last written instance and attempt.
@@ -117,7 +115,7 @@ struct Lines {
 fn of_reports(
     db: PgPool,
     customer: CustomerId,
-    reports: Vec<TestReport>,
+    reports: Vec<ListedReport>,
 ) -> impl Stream<Item = Result<String, Fault>> + Send {
     let read = VecDeque::new();
     let lines = Lines { reports, report: 0, after: (0, 0), written: 0, read, is_complete: false };
@@ -162,7 +160,7 @@ impl Lines {
             // More of this report may come.
         } else if self.written < report.requested_instances_count {
             self.written += 1;
-            write(text, &missing(report, self.written, result_of_missing(report.status())))?;
+            write(text, &missing(report, self.written, report.missing_result()))?;
         } else {
             self.report += 1;
             (self.after, self.written) = ((0, 0), 0);

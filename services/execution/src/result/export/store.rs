@@ -196,7 +196,7 @@ pub(super) async fn totals(
          from (
              select id, requested_instances_count,
                     requested_instances_count - finished_instances_count as missing,
-                    status not in ('NotExecuted', 'Running', 'Canceled') as ended
+                    missing_result not in ('NotExecuted', 'Canceled') as ended
              from test_report
              where customer_id = $1 and execution_id = $2
          ) as r

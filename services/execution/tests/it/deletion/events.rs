@@ -36,20 +36,20 @@ async fn deletion_events_take_effect_within_a_second() -> Result<()> {
     };
     let nats = Nats::connect(&config, "test").await?;
     let (stop, mut tasks) = (CancellationToken::new(), JoinSet::new());
-    for (name, service, noun) in [
-        ("execution-projects", "catalog", "project"),
-        ("execution-customers", "identity", "customer"),
+    for consumer in [
+        Consumer::new("execution-projects", Stream::of("catalog")).only_action(Action::Deleted),
+        Consumer::new("execution-customers", Stream::of("identity")).only("customer"),
     ] {
-        let consumer = Consumer::new(name, Stream::of(service)).only(noun);
         tasks.spawn(consumer.run(world.db.clone(), nats.clone(), Deletions, stop.clone()));
     }
     tasks.spawn(relay(world.catalog_db().clone(), nats.clone(), "catalog", stop.clone()));
     let identity = TestDatabase::create("identity", &assay_execution::migrations()).await?;
     let identity = PgPool::connect_with(identity.options).await?;
     tasks.spawn(relay(identity.clone(), nats.clone(), "identity", stop.clone()));
-    let applied = "select count(*) from inbox";
+    world.delete_case(&execution.test_reports[0].test_case_id).await?;
+    let applied = "select count(*) from deleted_record";
     let is_applied = async || (world.count(applied).await.ok()? > 0).then_some(());
-    eventually("the creation of the project in the inbox", is_applied).await;
+    eventually("the deletion of the test case", is_applied).await;
 
     let begun = Instant::now();
     world.delete_project().await?;

@@ -170,6 +170,24 @@ impl World {
         Ok(subject.id)
     }
 
+    /// Deletes a test case of the project.
+    pub(crate) async fn delete_case(&self, id: &str) -> Result<()> {
+        let request = DeleteTestCaseRequest { project_id: self.project.clone(), id: id.to_owned() };
+        TestCaseServiceClient::new(self.catalog.clone())
+            .delete_test_case(self.user.call(request))
+            .await?;
+        Ok(())
+    }
+
+    /// Deletes the test set.
+    pub(crate) async fn delete_set(&self) -> Result<()> {
+        let (project_id, id) = (self.project.clone(), self.set.clone());
+        TestSetServiceClient::new(self.catalog.clone())
+            .delete_test_set(self.user.call(DeleteTestSetRequest { project_id, id }))
+            .await?;
+        Ok(())
+    }
+
     pub(crate) async fn delete_project(&self) -> Result<()> {
         let request = DeleteProjectRequest { id: self.project.clone() };
         ProjectServiceClient::new(self.catalog.clone())

@@ -1,4 +1,4 @@
-//! Fairness between customers that call a service.
+//! Fairness between customers that call a service, and callers of methods that create credentials.
 
 use std::sync::{
     Arc,
@@ -12,6 +12,7 @@ use assay_proto::{
     identity::{
         ApiToken, ApiTokenBatch, CreateApiTokenRequest, DeleteApiTokenRequest,
         DeleteUserApiTokenRequest, ListApiTokensRequest, ListUserApiTokensRequest, NewApiToken,
+        Revocation,
         api_token_service_client::ApiTokenServiceClient,
         api_token_service_server::{ApiTokenService, ApiTokenServiceServer},
     },
@@ -24,18 +25,34 @@ use assay_runtime::{
 use assay_testkit::eventually;
 use futures::{StreamExt as _, stream};
 use tokio::{net::TcpListener, sync::Semaphore, task::JoinSet};
-use tonic::{Request, Response, Status, service::Routes};
+use tonic::{Code, Request, Response, Status, service::Routes};
 
-use crate::world::{grant, issuer};
+use crate::world::{Identity, grant, issuer};
 
 /// A service whose calls block until the test releases them, as with a slow database.
 #[derive(Clone)]
 struct Work {
     started: Arc<AtomicUsize>,
     finish: Arc<Semaphore>,
+    /// Whether it is a part of identity.
+    is_of_issuer: bool,
 }
 
 impl Work {
+    fn new(is_of_issuer: bool) -> Self {
+        Self { started: Arc::default(), finish: Arc::new(Semaphore::new(0)), is_of_issuer }
+    }
+
+    /// Starts the service.
+    async fn serve(&self, verifier: Verifier) -> Result<(Runtime, ApiTokenServiceClient<Channel>)> {
+        let runtime = Runtime::new("program");
+        let services = Routes::new(ApiTokenServiceServer::new(self.clone()));
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let app = guard(services, verifier, &Shares::new(8));
+        let address = grpc::serve(&runtime, listener, app, DESCRIPTORS)?;
+        Ok((runtime, ApiTokenServiceClient::new(grpc::connect(&format!("http://{address}"))?)))
+    }
+
     async fn block(&self) {
         self.started.fetch_add(1, Ordering::AcqRel);
         self.finish.acquire().await.unwrap().forget();
@@ -91,9 +108,9 @@ impl ApiTokenService for Work {
         &self,
         request: Request<CreateApiTokenRequest>,
     ) -> Result<Response<NewApiToken>, Status> {
-        let is_confirmed = Caller::of(&request).is_ok();
-        UnconfirmedCaller::of(&request)?;
-        assert!(!is_confirmed, "a method with assay.issues confirms its caller");
+        let (caller, unconfirmed) = (Caller::of(&request), UnconfirmedCaller::of(&request));
+        assert_ne!(caller.is_ok(), unconfirmed.is_ok());
+        assert_eq!(unconfirmed.is_ok(), self.is_of_issuer, "identity confirms its caller itself");
         self.block().await;
         Ok(Response::new(NewApiToken::default()))
     }
@@ -121,16 +138,12 @@ impl World {
     /// Starts a service with eight shares, and users of two customers.
     async fn start() -> Result<Self> {
         let issuer = issuer()?;
-        let verifier = Verifier::of_keys(&issuer.jwks()?)?;
+        let verifier = Verifier::of_issuer();
+        verifier.set_keys(&issuer.jwks()?)?;
         let greedy = verifier.verify(&issuer.issue(grant())?).await?;
         let other = verifier.verify(&issuer.issue(grant())?).await?;
-        let work = Work { started: Arc::default(), finish: Arc::new(Semaphore::new(0)) };
-        let runtime = Runtime::new("program");
-        let services = Routes::new(ApiTokenServiceServer::new(work.clone()));
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let app = guard(services, verifier, &Shares::new(8));
-        let address = grpc::serve(&runtime, listener, app, DESCRIPTORS)?;
-        let client = ApiTokenServiceClient::new(grpc::connect(&format!("http://{address}"))?);
+        let work = Work::new(true);
+        let (runtime, client) = work.serve(verifier).await?;
         Ok(Self { _runtime: runtime, work, client, greedy, other })
     }
 
@@ -139,6 +152,26 @@ impl World {
         let mut client = self.client.clone();
         client.delete_api_token(caller.call(DeleteApiTokenRequest::default())).await.map(drop)
     }
+}
+
+/// Other methods learn of the revocation within seconds.
+#[tokio::test]
+async fn a_token_that_was_revoked_a_moment_ago_creates_no_credentials() -> Result<()> {
+    let identity = Identity::start().await?;
+    let (_program, verifier) = identity.ready_program().await?;
+    let work = Work::new(false);
+    work.finish.add_permits(Semaphore::MAX_PERMITS / 2);
+    let (_runtime, mut client) = work.serve(verifier.clone()).await?;
+    for _ in 0..20 {
+        let user = grant();
+        let caller = verifier.verify(&identity.issuer.issue(user)?).await?;
+        client.create_api_token(caller.call(CreateApiTokenRequest::default())).await?;
+        let user_id = Some(user.user.to_string());
+        identity.revoke(Revocation { user_id, ..Revocation::default() });
+        let refused = client.create_api_token(caller.call(CreateApiTokenRequest::default())).await;
+        assert_eq!(refused.unwrap_err().code(), Code::Unauthenticated);
+    }
+    Ok(())
 }
 
 #[tokio::test]

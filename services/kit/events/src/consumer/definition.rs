@@ -1,9 +1,11 @@
 //! The definition of a consumer, and the trait of what applies its events.
 
-use std::{future::ready, time::Duration};
+use std::{future::ready, sync::Arc, time::Duration};
 
 use assay_proto::Fault;
+use assay_records::Action;
 use sqlx::PgTransaction;
+use tokio::sync::Notify;
 
 use super::received::Received;
 use crate::Stream;
@@ -53,6 +55,8 @@ pub struct Consumer {
     pub(super) filter: String,
     pub(super) first_delay: Duration,
     pub(super) give_up_after: Duration,
+    /// Notified when the consumer is created in JetStream.
+    pub(super) created: Arc<Notify>,
 }
 
 impl Consumer {
@@ -60,13 +64,28 @@ impl Consumer {
     /// name, usually that of the consuming service.
     pub fn new(name: &'static str, stream: Stream) -> Self {
         let (filter, first_delay) = (stream.subjects(), Duration::from_secs(1));
-        Self { name, stream, filter, first_delay, give_up_after: GIVE_UP_AFTER }
+        let (give_up_after, created) = (GIVE_UP_AFTER, Arc::default());
+        Self { name, stream, filter, first_delay, give_up_after, created }
     }
 
     /// Restricts the consumer to one kind of record, such as `test_case`.
     #[must_use]
     pub fn only(self, noun: &str) -> Self {
         Self { filter: format!("assay.{}.*.{noun}.*", self.stream.service()), ..self }
+    }
+
+    /// Restricts the consumer to one action on records of all kinds, such as their deletion.
+    #[must_use]
+    pub fn only_action(self, action: Action) -> Self {
+        let action = action.name().to_ascii_lowercase();
+        Self { filter: format!("assay.{}.*.*.{action}", self.stream.service()), ..self }
+    }
+
+    /// Notifies when JetStream has no position of the consumer: at the first start, and after a loss of the
+    /// stream, whose events may be lost, too.
+    #[must_use]
+    pub fn notify_of_loss(self, created: Arc<Notify>) -> Self {
+        Self { created, ..self }
     }
 
     /// Sets the backoff before the first retry of a failed event, one second by default. It is

@@ -307,7 +307,7 @@ impl<'a> Subscription<'a> {
         }
     }
 
-    /// Creates the consumer, or updates its configuration.
+    /// Creates the consumer, or updates its configuration. One that has delivered nothing is new.
     async fn bind(&self) -> Result<(), ConsumerError> {
         let config = Config {
             durable_name: Some(self.consumer.name.to_owned()),
@@ -319,6 +319,10 @@ impl<'a> Subscription<'a> {
             ..Config::default()
         };
         let stream = self.consumer.stream.name();
-        self.nats.jetstream().create_consumer_on_stream(config, stream).await.map(drop)
+        let bound = self.nats.jetstream().create_consumer_on_stream(config, stream).await?;
+        if bound.cached_info().delivered.stream_sequence == 0 {
+            self.consumer.created.notify_one();
+        }
+        Ok(())
     }
 }

@@ -1,37 +1,64 @@
 //! Locks for work that only one replica of a service does at a time.
 
+use std::time::Duration;
+
 use assay_proto::Fault;
 use sqlx::{Connection as _, PgConnection, PgPool};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
-/// A PostgreSQL advisory lock, held by a connection of its own.
+/// Interval in which the holder shows that it is alive, and the limit for the answer.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// Time without a heartbeat after which PostgreSQL releases the lock.
+const RELEASE: &str = "set idle_session_timeout = '20s'";
+
+/// Does work while holding the PostgreSQL advisory lock with this name. Returns `None` if another
+/// replica holds it.
 ///
-/// PostgreSQL closes the connection of a program that is frozen or has vanished, which releases the
-/// lock.
-#[derive(Debug)]
-pub struct AdvisoryLock(PgConnection);
-
-impl AdvisoryLock {
-    /// Acquires the lock with this name; `None` if another replica holds it.
-    pub async fn try_acquire(db: &PgPool, name: &str) -> Result<Option<Self>, Fault> {
-        let mut connection = db.acquire().await?.detach();
-        sqlx::query("set idle_session_timeout = '10min'").execute(&mut connection).await?;
-        let locked = sqlx::query_scalar("select pg_try_advisory_lock(hashtextextended($1, 0))");
-        let locked: bool = locked.bind(name).fetch_one(&mut connection).await?;
-        if locked {
-            return Ok(Some(Self(connection)));
+/// A connection of its own holds the lock, and is used every five seconds while the work goes on. If the
+/// program is frozen (stopped, or on a paused machine), the connection stays open, because the kernel still
+/// answers for it, but its use ends: after 20 seconds PostgreSQL closes the session, which releases the lock.
+/// If the machine vanishes, TCP keepalives have the same effect in the same time. A holder that has lost the
+/// lock notices that with its next heartbeat; the work is then cancelled, and this fails. Until then both
+/// replicas may do a part of the work, which therefore has to be safe to repeat.
+///
+/// A transaction instead of a session would hold back vacuum for as long as the work takes, and a lease in
+/// a row would need a clock and the same heartbeat.
+pub async fn exclusively<T>(
+    db: &PgPool,
+    name: &str,
+    work: impl Future<Output = Result<T, Fault>>,
+) -> Result<Option<T>, Fault> {
+    let mut connection = db.acquire().await?.detach();
+    sqlx::query(RELEASE).execute(&mut connection).await?;
+    let locked = sqlx::query_scalar("select pg_try_advisory_lock(hashtextextended($1, 0))");
+    let locked: bool = locked.bind(name).fetch_one(&mut connection).await?;
+    let done = if locked {
+        tokio::select! {
+            lost = beat(&mut connection) => return Err(lost),
+            done = work => Some(done),
         }
-        connection.close().await?;
-        Ok(None)
+    } else {
+        None
+    };
+    // Closing releases the lock. If that fails, PostgreSQL does it soon.
+    if let Err(error) = connection.close().await {
+        tracing::debug!(%error, lock = name, "cannot close the connection of a lock");
     }
+    done.transpose()
+}
 
-    /// Fails if the lock is lost. Must be called at least every few minutes, or PostgreSQL closes
-    /// the connection.
-    pub async fn check(&mut self) -> Result<(), Fault> {
-        Ok(self.0.ping().await?)
-    }
-
-    /// Releases the lock.
-    pub async fn release(self) -> Result<(), Fault> {
-        Ok(self.0.close().await?)
+/// Uses the connection regularly, until that fails.
+async fn beat(connection: &mut PgConnection) -> Fault {
+    let mut beats = interval(HEARTBEAT);
+    beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    beats.tick().await;
+    loop {
+        beats.tick().await;
+        match timeout(HEARTBEAT, connection.ping()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return error.into(),
+            Err(_) => return Fault::Unavailable("the database"),
+        }
     }
 }

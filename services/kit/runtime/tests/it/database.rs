@@ -1,12 +1,13 @@
 //! Databases whose programs lose the connection.
 
-use std::time::Duration;
+use std::{future::pending, time::Duration};
 
 use anyhow::Result;
-use assay_runtime::{Database, DatabaseConfig, PoolConfig, Runtime, begin};
+use assay_proto::Fault;
+use assay_runtime::{Database, DatabaseConfig, PoolConfig, Runtime, begin, exclusively};
 use assay_testkit::{TestDatabase, Wire, eventually};
 use sqlx::{PgPool, migrate::Migrator};
-use tokio::time::timeout;
+use tokio::{sync::Semaphore, time::timeout};
 
 const LOCK: &str = "select pg_advisory_xact_lock(1)";
 
@@ -41,6 +42,44 @@ async fn locks_of_a_program_that_freezes_within_a_transaction_are_released() -> 
 
     wire.freeze();
     wait(Duration::from_secs(9)).await??;
+    Ok(())
+}
+
+/// A future that is not polled is like a program that is stopped: its connection stays open.
+#[tokio::test]
+async fn a_replica_that_is_frozen_loses_its_exclusive_work_to_another_one() -> Result<()> {
+    let database = TestDatabase::empty().await?;
+    let db = open(&Runtime::new("program"), &database.url)?;
+    let started = Semaphore::new(0);
+    let endless = || async {
+        started.add_permits(1);
+        pending::<Result<(), Fault>>().await
+    };
+    let is_free =
+        async |name| exclusively(&db, name, async { Ok(()) }).await.map(|done| done.is_some());
+    let mut frozen = Box::pin(exclusively(&db, "frozen", endless()));
+    let mut alive = Box::pin(exclusively(&db, "alive", endless()));
+    tokio::select! {
+        _ = &mut frozen => panic!("the work has no end"),
+        _ = &mut alive => panic!("the work has no end"),
+        acquired = started.acquire_many(2) => drop(acquired?),
+    }
+
+    let released = async {
+        let is_released = || async { is_free("frozen").await.ok()?.then_some(()) };
+        for _ in 0..2 {
+            if timeout(Duration::from_secs(15), eventually("the lock", is_released)).await.is_ok() {
+                return;
+            }
+        }
+        panic!("the lock is not released within half a minute");
+    };
+    tokio::select! {
+        _ = &mut alive => panic!("the work has no end"),
+        () = released => {}
+    }
+    assert!(!is_free("alive").await?, "a replica that works for long keeps its lock");
+    frozen.await.expect_err("the work of a replica that has lost its lock is cancelled");
     Ok(())
 }
 

@@ -153,3 +153,21 @@ async fn dropped_work_is_not_done_and_that_of_others_stays() {
         sqlx::query_scalar("select count(*) from meal").fetch_one(&kitchen.db).await.unwrap();
     assert_eq!(left, 1);
 }
+
+#[tokio::test]
+async fn an_attempt_that_another_one_has_followed_records_no_failure() {
+    let kitchen = Kitchen::open().await;
+    let id = kitchen.order().await;
+    let frozen = kitchen.begin(id).await.unwrap();
+    let running = kitchen.begin(id).await.unwrap();
+    frozen.progressed(&kitchen.db).await.unwrap();
+    frozen.failed(&kitchen.db, &Fault::internal("cold")).await.unwrap();
+    frozen.give_up(&kitchen.db, "cold").await.unwrap();
+    assert!(kitchen.letters().await.is_empty());
+    assert_eq!(kitchen.due().await, [id], "the running attempt is not postponed");
+    assert_eq!(kitchen.begin(id).await.unwrap().number, 3, "all attempts count");
+    drop(running);
+    // Its success is true all the same.
+    frozen.done(&kitchen.db).await.unwrap();
+    assert_eq!(kitchen.begin(id).await.unwrap().number, 1, "as new work");
+}
