@@ -4,10 +4,9 @@
 
 pub(crate) mod lost;
 mod purge;
-pub(crate) mod records;
 
 use assay_events::{EventType, Handler, Received, RecordKind};
-use assay_ledger::deletion::store;
+use assay_ledger::deletion::{records, store};
 use assay_proto::{Fault, ProjectId, events::RecordChanged};
 use assay_records::Action;
 use sqlx::PgTransaction;

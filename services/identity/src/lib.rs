@@ -8,6 +8,7 @@ mod customer;
 mod first_start;
 mod invitation;
 mod mail;
+mod mail_sender;
 mod membership;
 mod password;
 mod password_link;
@@ -51,7 +52,8 @@ use self::{
     customer::CustomerService,
     first_start::FirstStart,
     invitation::Invitations,
-    mail::{MailNotifier, sender::Sender, transport::Transport},
+    mail::{MailNotifier, transport::Transport},
+    mail_sender::Sender,
     password::Passwords,
     password_link::{Hosts, PasswordLinks},
     revocation::Revocations,

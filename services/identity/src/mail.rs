@@ -2,11 +2,10 @@
 //! lost or sent for a change that was rolled back. The sender then retries it until it is sent.
 
 mod age;
-mod claim;
-mod message;
-pub(crate) mod sender;
+pub(crate) mod claim;
+pub(crate) mod message;
 mod smtp;
-mod store;
+pub(crate) mod store;
 pub(crate) mod transport;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
@@ -22,7 +21,7 @@ pub(crate) use self::{
 };
 
 /// Validity of links in mails.
-const RESET_VALIDITY: Duration = Duration::from_hours(1);
+pub(crate) const RESET_VALIDITY: Duration = Duration::from_hours(1);
 pub(crate) const INVITATION_VALIDITY: Duration = Duration::from_hours(24 * 7);
 
 /// Wakes the sender.
@@ -37,7 +36,7 @@ impl MailNotifier {
     }
 
     /// Waits for a call of [`MailNotifier::notify`].
-    async fn notified(&self) {
+    pub(crate) async fn notified(&self) {
         self.0.notified().await;
     }
 }

@@ -6,11 +6,9 @@
 //! therefore delays only its own deliveries, and a receiver that is down gets few requests. Rounds are
 //! claimed in turns of customers, as mails are ([`assay_work::InTurns`]).
 
-mod backoff;
-mod client;
-mod outcome;
-mod rounds;
-pub(crate) mod sender;
+pub(crate) mod backoff;
+pub(crate) mod outcome;
+pub(crate) mod rounds;
 pub(crate) mod store;
 
 use assay_work::{Queue, Work};

@@ -4,6 +4,7 @@
 mod customer;
 mod deletion;
 mod delivery;
+mod delivery_sender;
 mod egress;
 mod notification;
 mod reactions;
@@ -35,7 +36,7 @@ pub use self::{
     webhook::reseal::reseal,
 };
 use self::{
-    delivery::sender::Sender,
+    delivery_sender::Sender,
     egress::EgressPolicy,
     notification::NotificationService,
     reactions::Reactions,
@@ -105,7 +106,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     database.watch_reachability(runtime, nats.client());
     let verifier = Verifier::watch_with_nats(runtime, identity.clone(), nats.client().clone());
     let lost = LostDeletions::new(Owner::Identity(identity), deletion::LIVE_CUSTOMERS);
-    exchange_events(runtime, &database, &nats, lost.signal());
+    exchange_events(runtime, &database, &nats, &lost.signal());
     lost.start(runtime, &database, Reactions);
     watch(runtime, &database, WORK);
     age_of_deliveries().spawn(runtime, &database);
@@ -140,7 +141,7 @@ pub fn services(
 
 /// Starts consuming the events of other services and publishing notifications. Notifies if the consumer of a
 /// stream is new.
-pub fn exchange_events(runtime: &Runtime, database: &Database, nats: &Nats, is_lost: Arc<Notify>) {
+pub fn exchange_events(runtime: &Runtime, database: &Database, nats: &Nats, is_lost: &Arc<Notify>) {
     for stream in SOURCES {
         let consumer = Consumer::new("notification", stream).notify_of_loss(is_lost.clone());
         consumer.start(runtime, database, nats, Reactions);

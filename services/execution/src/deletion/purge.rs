@@ -4,7 +4,10 @@
 use std::time::{Duration, Instant};
 
 use assay_ledger::{
-    deletion::store::{self, Deleted, PURGE},
+    deletion::{
+        records,
+        store::{self, Deleted, PURGE},
+    },
     removal,
 };
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
@@ -14,7 +17,6 @@ use sqlx::PgPool;
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use super::records;
 use crate::{artifact::Artifacts, reportportal, testrail};
 
 /// Interval between purges.

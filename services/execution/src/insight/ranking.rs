@@ -1,13 +1,12 @@
 //! Rankings of test cases, in PostgreSQL.
 
+use assay_ledger::deletion::records::is_not_deleted;
 use assay_proto::{
     CustomerId, Fault, ProjectId, TestCaseId,
     execution::{Insight, InsightKind},
 };
 use assay_runtime::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgPool};
-
-use crate::deletion::records::is_not_deleted;
 
 /// Maximum number of test cases that are considered, those with the highest scores.
 const MOST_CANDIDATES: i64 = 5000;

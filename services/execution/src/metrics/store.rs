@@ -1,5 +1,6 @@
 //! The latest outcomes of test sets, in PostgreSQL.
 
+use assay_ledger::deletion::records::is_not_deleted;
 use assay_proto::{
     CustomerId, EnumColumn, ExecutionStatistic, ExecutionStatus, Fault, ProjectId,
     catalog::Gate,
@@ -7,12 +8,9 @@ use assay_proto::{
 };
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, types::Json};
 
-use crate::{
-    deletion::records::is_not_deleted,
-    execution::{
-        summary::changes_of,
-        verdict::rules::{Facts, state},
-    },
+use crate::execution::{
+    summary::changes_of,
+    verdict::rules::{Facts, state},
 };
 
 /// Maximum number of outcomes.

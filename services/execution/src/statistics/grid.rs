@@ -1,5 +1,6 @@
 //! The results of the test cases of a test set in its latest executions.
 
+use assay_ledger::deletion::records::is_not_deleted;
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, TestCaseId, TestSetId,
     execution::{GetGridRequest, Grid, GridCase, GridExecution},
@@ -7,8 +8,6 @@ use assay_proto::{
 use assay_records::Check;
 use sqlx::{AssertSqlSafe, PgPool};
 use uuid::Uuid;
-
-use crate::deletion::records::is_not_deleted;
 
 /// Default and maximum number of executions.
 const EXECUTIONS: i32 = 20;

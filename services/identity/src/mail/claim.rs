@@ -23,21 +23,21 @@ const RANK: &str = "case kind when 'PasswordReset' then 0 when 'ExecutionEnded' 
 
 /// A claimed mail.
 pub(crate) struct Queued {
-    pub(super) id: Uuid,
-    pub(super) kind: Kind,
+    pub(crate) id: Uuid,
+    pub(crate) kind: Kind,
     /// Empty if the mail is for a user whose address is looked up when it is written.
-    pub(super) recipient: String,
-    pub(super) host: String,
+    pub(crate) recipient: String,
+    pub(crate) host: String,
     /// The name of the customer.
-    pub(super) customer: Option<String>,
-    pub(super) user: Option<(CustomerId, UserId)>,
+    pub(crate) customer: Option<String>,
+    pub(crate) user: Option<(CustomerId, UserId)>,
     /// The customer whose mail it is, for its attempts.
-    pub(super) owner: CustomerId,
+    pub(crate) owner: CustomerId,
     /// Number of attempts, including this one.
-    pub(super) attempts: i32,
-    pub(super) execution: Option<EndedExecution>,
+    pub(crate) attempts: i32,
+    pub(crate) execution: Option<EndedExecution>,
     address: Option<String>,
-    pub(super) turn: Turn,
+    pub(crate) turn: Turn,
 }
 
 /// The customer, or the mailbox of a password reset, whose turn a mail is.
@@ -48,15 +48,15 @@ pub(crate) struct Turn {
 }
 
 /// An execution that has ended, and its requester.
-pub(super) struct EndedExecution {
-    pub(super) customer: CustomerId,
-    pub(super) requester: UserId,
-    pub(super) execution: ExecutionChanged,
+pub(crate) struct EndedExecution {
+    pub(crate) customer: CustomerId,
+    pub(crate) requester: UserId,
+    pub(crate) execution: ExecutionChanged,
 }
 
 impl Queued {
     /// Returns the address that has requested it.
-    pub(super) fn address(&self) -> Option<IpAddr> {
+    pub(crate) fn address(&self) -> Option<IpAddr> {
         self.address.as_ref()?.parse().ok()
     }
 }
@@ -89,7 +89,7 @@ struct Row {
 /// sending a mail may take.
 ///
 /// A recursive query finds the customers with one index lookup each, however many mails are waiting.
-pub(super) async fn claim(
+pub(crate) async fn claim(
     db: impl PgExecutor<'_>,
     most: usize,
     running: &Turns<Turn>,

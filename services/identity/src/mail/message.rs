@@ -6,10 +6,10 @@ mod letter;
 use secrecy::SecretString;
 
 use self::letter::{escape, one_line, page, with_link};
-pub(super) use self::{execution_ended::execution_ended, letter::Letter};
+pub(crate) use self::{execution_ended::execution_ended, letter::Letter};
 
 /// Writes to the owner of a mailbox that a customer has invited.
-pub(super) fn invitation(customer: &str, link: &SecretString) -> Letter {
+pub(crate) fn invitation(customer: &str, link: &SecretString) -> Letter {
     let customer = one_line(customer);
     with_link(
         &format!("You have been invited to {customer} on Assay"),
@@ -24,7 +24,7 @@ pub(super) fn invitation(customer: &str, link: &SecretString) -> Letter {
 }
 
 /// Writes to a user whose mailbox is about to be replaced by another one.
-pub(super) fn email_change(customer: &str) -> Letter {
+pub(crate) fn email_change(customer: &str) -> Letter {
     let customer = one_line(customer);
     let subject = format!("Your email address at {customer} on Assay is about to change");
     let reason = format!(
@@ -42,7 +42,7 @@ pub(super) fn email_change(customer: &str) -> Letter {
 }
 
 /// Writes to a user who has requested a new password.
-pub(super) fn password_reset(link: &SecretString) -> Letter {
+pub(crate) fn password_reset(link: &SecretString) -> Letter {
     with_link(
         "Reset your Assay password",
         "We received a request to reset the password of your Assay account.",

@@ -22,15 +22,15 @@ pub(crate) const MAIL: Work = Work {
 };
 
 /// The customer of a mail that belongs to none.
-pub(super) const NO_CUSTOMER: CustomerId = CustomerId(Uuid::nil());
+pub(crate) const NO_CUSTOMER: CustomerId = CustomerId(Uuid::nil());
 
 /// The customer of a mail, or [`NO_CUSTOMER`]. As in the index `mail_turn_idx`.
-pub(super) const OWNER: &str =
+pub(crate) const OWNER: &str =
     "coalesce(mail.customer_id, '00000000-0000-0000-0000-000000000000'::uuid)";
 
 /// The kind of a mail.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// To a mailbox whose owner has to accept a membership.
     Invitation,
     /// To the mailbox of a user whose address is about to change.
@@ -41,25 +41,25 @@ pub(super) enum Kind {
 
 /// A mail to queue.
 pub(crate) struct Mail {
-    pub(super) id: Uuid,
-    pub(super) kind: Kind,
-    pub(super) recipient: Option<String>,
+    pub(crate) id: Uuid,
+    pub(crate) kind: Kind,
+    pub(crate) recipient: Option<String>,
     /// The user to send it to, if it has no recipient.
-    pub(super) user: Option<UserId>,
+    pub(crate) user: Option<UserId>,
     /// The requested host of the link.
-    pub(super) host: Option<String>,
+    pub(crate) host: Option<String>,
     /// The customer of the user.
-    pub(super) customer: Option<CustomerId>,
+    pub(crate) customer: Option<CustomerId>,
     /// The address that has requested it.
-    pub(super) address: Option<IpAddr>,
-    pub(super) execution: Option<ExecutionChanged>,
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) execution: Option<ExecutionChanged>,
     /// Now by default.
-    pub(super) created_at: Option<Timestamp>,
+    pub(crate) created_at: Option<Timestamp>,
 }
 
 impl Mail {
     /// Returns a mail without a recipient.
-    pub(super) fn new(kind: Kind) -> Self {
+    pub(crate) fn new(kind: Kind) -> Self {
         Self {
             id: Uuid::now_v7(),
             kind,
@@ -87,14 +87,14 @@ impl Kind {
         }
     }
 
-    pub(super) fn parse(name: &str) -> Result<Self, Fault> {
+    pub(crate) fn parse(name: &str) -> Result<Self, Fault> {
         let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
         found.ok_or_else(|| Fault::internal(format!("unknown kind of mail: {name}")))
     }
 }
 
 /// Adds a mail to the queue, unless one with its id is queued, or what it reports is older than a day.
-pub(super) async fn insert(tx: &mut PgTransaction<'_>, mail: &Mail) -> Result<(), Fault> {
+pub(crate) async fn insert(tx: &mut PgTransaction<'_>, mail: &Mail) -> Result<(), Fault> {
     sqlx::query(
         "insert into mail (id, kind, recipient, user_id, host, customer_id, address, execution,
                            created_at)
@@ -119,7 +119,7 @@ pub(super) async fn insert(tx: &mut PgTransaction<'_>, mail: &Mail) -> Result<()
 
 /// Ends the claim of a mail that was not sent, with the number of its attempts, unless another replica has
 /// claimed the mail since. Claims do not read the mail until its next attempt.
-pub(super) async fn release(db: impl PgExecutor<'_>, id: Uuid, attempts: i32) -> Result<(), Fault> {
+pub(crate) async fn release(db: impl PgExecutor<'_>, id: Uuid, attempts: i32) -> Result<(), Fault> {
     let release = sqlx::query(
         "update mail set next_attempt_at = coalesce(
              (select w.next_attempt_at from unfinished_work w
@@ -132,7 +132,7 @@ pub(super) async fn release(db: impl PgExecutor<'_>, id: Uuid, attempts: i32) ->
     Ok(())
 }
 
-pub(super) async fn delete(db: impl PgExecutor<'_>, id: Uuid) -> Result<(), Fault> {
+pub(crate) async fn delete(db: impl PgExecutor<'_>, id: Uuid) -> Result<(), Fault> {
     sqlx::query("delete from mail where id = $1").bind(id).execute(db).await?;
     Ok(())
 }

@@ -27,9 +27,9 @@ const DEFAULT_FROM: &str = "Assay <assay@localhost>";
 pub(crate) struct Transport {
     /// Maximum duration of a delivery. A server may hang at any point of the conversation, or answer
     /// byte by byte.
-    pub(super) deadline: Duration,
+    pub(crate) deadline: Duration,
     /// Maximum number of concurrent deliveries.
-    pub(super) most: usize,
+    pub(crate) most: usize,
     from: Mailbox,
     destination: Destination,
 }
@@ -40,7 +40,7 @@ enum Destination {
 }
 
 /// Why a mail was not sent.
-pub(super) enum SendError {
+pub(crate) enum SendError {
     /// A retry may succeed.
     Transient(String),
     /// The server has rejected this mail.
@@ -74,7 +74,7 @@ impl Transport {
     }
 
     /// Delivers a mail within the deadline.
-    pub(super) async fn send(&self, mail: &Queued, letter: &Letter) -> Result<(), SendError> {
+    pub(crate) async fn send(&self, mail: &Queued, letter: &Letter) -> Result<(), SendError> {
         let message = self.message(mail, letter);
         let message = message.map_err(|fault| SendError::Permanent(fault.to_string()))?;
         let late = || format!("the mail was not accepted within {} s", self.deadline.as_secs());

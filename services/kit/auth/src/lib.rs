@@ -5,6 +5,7 @@ mod api_token;
 mod caller;
 mod guard;
 mod keys;
+mod latest;
 mod revocations;
 mod seal;
 mod secret;

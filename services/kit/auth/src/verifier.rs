@@ -20,9 +20,9 @@ use crate::{
     Caller, UnconfirmedCaller,
     api_token::{API_TOKEN_PREFIX, Exchange, Exchanged, MARGIN},
     keys::{IDENTITY_UNAVAILABLE, Keys},
+    latest::LatestRevocations,
     revocations::{Bearer, Revocations},
     token::{Claims, verify},
-    watch::LatestRevocations,
 };
 
 /// Maximum number of verified tokens in the cache. A verification costs about a quarter of a query.
@@ -99,7 +99,7 @@ impl Verifier {
         // An invalid token causes no call.
         self.verify(token).await?;
         if let Some(latest) = self.0.latest.get() {
-            latest.read(self).await.map_err(|status| {
+            latest.read(&self.0.revocations).await.map_err(|status| {
                 tracing::debug!(%status, "cannot read the latest revocations");
                 IDENTITY_UNAVAILABLE
             })?;

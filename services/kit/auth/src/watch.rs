@@ -4,19 +4,23 @@
 //! only a hint without contents: a forged one causes a read and nothing else. While the identity
 //! service is unavailable, tokens are verified with the keys and revocations read before.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use assay_proto::identity::{ListRevocationsRequest, token_service_client::TokenServiceClient};
+use assay_proto::identity::token_service_client::TokenServiceClient;
 use assay_runtime::{
     Gate, Runtime,
     grpc::{Channel, MESSAGE_LIMIT},
     nats,
 };
-use tokio::{sync::Mutex, time::sleep};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use tonic::Status;
 
-use crate::{Verifier, caller::anonymous_within, keys::FRESH};
+use crate::{
+    Verifier,
+    caller::anonymous_within,
+    keys::FRESH,
+    latest::{LatestRevocations, TIMEOUT},
+};
 
 /// Subject of the empty message that the identity service publishes after it has committed a
 /// revocation. It is outside of `assay.identity`, whose messages are stored as events.
@@ -30,9 +34,6 @@ const POLL: Duration = Duration::from_secs(2);
 
 /// Minimum interval between reads of the revocations, however many messages arrive.
 const SHORTEST_POLL: Duration = Duration::from_millis(50);
-
-/// Timeout of a read.
-const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Initial and maximum pause after a failed read.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
@@ -52,7 +53,7 @@ impl Verifier {
         let keys = keep_keys(verifier.clone(), identity.clone(), gate, runtime.stopping());
         runtime.spawn("token keys", keys);
         let gate = runtime.gate("token revocations");
-        let latest = LatestRevocations { identity, known: Arc::default() };
+        let latest = LatestRevocations::of(identity);
         verifier.read_latest_with(latest.clone());
         let revocations = keep_revocations(verifier.clone(), latest, gate, runtime.stopping());
         runtime.spawn("token revocations", revocations);
@@ -121,7 +122,7 @@ async fn keep_revocations(
 ) -> anyhow::Result<()> {
     let mut pause = PAUSES.0;
     loop {
-        let next = match latest.read(&verifier).await {
+        let next = match latest.read(verifier.revocations()).await {
             Ok(()) => {
                 verifier.revocations().mark_complete();
                 gate.open();
@@ -144,34 +145,6 @@ async fn keep_revocations(
         tokio::select! {
             () = next => {}
             () = stopping.cancelled() => return Ok(()),
-        }
-    }
-}
-
-/// Reads the revocations that were committed before.
-#[derive(Clone)]
-pub(crate) struct LatestRevocations {
-    identity: Identity,
-    /// The sequence of the last revocation that was read.
-    known: Arc<Mutex<i64>>,
-}
-
-impl LatestRevocations {
-    /// Reads new revocations, page by page. The identity service numbers them in the order in which
-    /// they become visible, so none appears before a known one.
-    pub(crate) async fn read(&self, verifier: &Verifier) -> Result<(), Status> {
-        let mut known = self.known.lock().await;
-        loop {
-            let request = anonymous_within(TIMEOUT, ListRevocationsRequest { after: *known });
-            let page = self.identity.clone().list_revocations(request).await?.into_inner().items;
-            for revocation in &page {
-                verifier.revoke(revocation);
-            }
-            match page.last() {
-                Some(last) if last.sequence > *known => *known = last.sequence,
-                _ => return Ok(()),
-            }
-            verifier.revocations().remove_expired();
         }
     }
 }

@@ -15,7 +15,7 @@ const DELAYS: [Duration; 8] = [
 ];
 
 /// Returns the delay after this number of failed attempts, or `None` after the last one.
-pub(super) fn after(attempts: i32) -> Option<Duration> {
+pub(crate) fn after(attempts: i32) -> Option<Duration> {
     let index = usize::try_from(attempts).ok()?.checked_sub(1)?;
     DELAYS.get(index).copied()
 }

@@ -6,16 +6,16 @@ use reqwest::StatusCode;
 
 /// Outcome of one attempt.
 #[derive(Debug)]
-pub(super) struct Outcome {
-    pub(super) status: Option<StatusCode>,
+pub(crate) struct Outcome {
+    pub(crate) status: Option<StatusCode>,
     /// The reason for the failure, unless the attempt succeeded.
-    pub(super) error: Option<String>,
+    pub(crate) error: Option<String>,
     /// Delay that the receiver asked for with `Retry-After`, or zero.
-    pub(super) retry_after: Duration,
+    pub(crate) retry_after: Duration,
 }
 
 impl Outcome {
-    pub(super) fn answered(status: u16) -> Self {
+    pub(crate) fn answered(status: u16) -> Self {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let error = if status.is_success() {
             None
@@ -27,11 +27,11 @@ impl Outcome {
         Self { status: Some(status), error, retry_after: Duration::ZERO }
     }
 
-    pub(super) fn failed(error: String) -> Self {
+    pub(crate) fn failed(error: String) -> Self {
         Self { status: None, error: Some(error), retry_after: Duration::ZERO }
     }
 
-    pub(super) fn is_success(&self) -> bool {
+    pub(crate) fn is_success(&self) -> bool {
         self.error.is_none()
     }
 
@@ -43,7 +43,7 @@ impl Outcome {
 
 /// Health of a receiver, judged by the outcomes of one round so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Health {
+pub(crate) enum Health {
     /// At least one attempt succeeded.
     Healthy,
     /// All attempts failed.
@@ -54,7 +54,7 @@ pub(super) enum Health {
 
 impl Health {
     /// Returns the health after another outcome.
-    pub(super) fn after(self, outcome: &Outcome) -> Self {
+    pub(crate) fn after(self, outcome: &Outcome) -> Self {
         match self {
             Self::Gone => Self::Gone,
             _ if outcome.is_gone() => Self::Gone,

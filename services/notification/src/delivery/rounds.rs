@@ -14,44 +14,44 @@ use super::outcome::{Health, Outcome};
 
 /// Maximum number of deliveries that are read at once, and while the webhook fails or no round comes to an
 /// end: then the first delivery may be the cause.
-pub(super) const BATCH: usize = 128;
+pub(crate) const BATCH: usize = 128;
 const PROBE: usize = 1;
 
 /// A claimed webhook, with some of its due deliveries.
 pub(crate) struct Round {
-    pub(super) webhook: WebhookId,
+    pub(crate) webhook: WebhookId,
     claim: Uuid,
     revision: i64,
-    pub(super) customer: CustomerId,
-    pub(super) url: String,
+    pub(crate) customer: CustomerId,
+    pub(crate) url: String,
     /// Encrypted secrets; the messages are signed with each of them.
-    pub(super) secrets: Vec<String>,
+    pub(crate) secrets: Vec<String>,
     /// Time of the claim, in seconds since 1970.
-    pub(super) timestamp: i64,
+    pub(crate) timestamp: i64,
     /// How often a round has begun since one came to an end, this one included.
-    pub(super) taken: i32,
-    pub(super) due: Vec<Due>,
+    pub(crate) taken: i32,
+    pub(crate) due: Vec<Due>,
 }
 
 /// A due delivery.
 #[derive(sqlx::FromRow)]
-pub(super) struct Due {
+pub(crate) struct Due {
     webhook_id: WebhookId,
     #[sqlx(flatten)]
-    pub(super) notification: Notification,
-    pub(super) created_at: Timestamp,
+    pub(crate) notification: Notification,
+    pub(crate) created_at: Timestamp,
     /// Number of previous attempts.
-    pub(super) attempts: i32,
+    pub(crate) attempts: i32,
     /// Trace context of the notification.
-    pub(super) trace: Json<HashMap<String, String>>,
+    pub(crate) trace: Json<HashMap<String, String>>,
 }
 
 /// A finished attempt.
-pub(super) struct Attempt {
-    pub(super) notification: String,
-    pub(super) outcome: Outcome,
+pub(crate) struct Attempt {
+    pub(crate) notification: String,
+    pub(crate) outcome: Outcome,
     /// Delay before the next attempt, if this one failed and was not the last.
-    pub(super) delay: Option<Duration>,
+    pub(crate) delay: Option<Duration>,
 }
 
 /// The webhooks with deliveries that are not finished. A recursive query finds them with one index lookup
@@ -86,7 +86,7 @@ struct Claimed {
 ///
 /// A customer has at most `limit_of_customer` rounds, including those that are `running`. Customers
 /// with few rounds come first.
-pub(super) async fn claim(
+pub(crate) async fn claim(
     db: &PgPool,
     limit: i64,
     limit_of_customer: i64,
@@ -174,7 +174,7 @@ pub fn age() -> Age {
 
 /// Replaces the deliveries of a round by more that are due; by none if the webhook has changed, or is
 /// claimed by another round.
-pub(super) async fn read_more(db: &PgPool, round: &mut Round) -> Result<(), Fault> {
+pub(crate) async fn read_more(db: &PgPool, round: &mut Round) -> Result<(), Fault> {
     let unchanged = sqlx::query_scalar(
         "select exists (
              select from webhook
@@ -206,14 +206,14 @@ async fn due(db: impl PgExecutor<'_>, webhooks: &[WebhookId]) -> Result<Vec<Due>
 }
 
 /// Locks the webhook of a round. Returns whether it is still claimed by that round.
-pub(super) async fn lock(tx: &mut PgTransaction<'_>, round: &Round) -> Result<bool, Fault> {
+pub(crate) async fn lock(tx: &mut PgTransaction<'_>, round: &Round) -> Result<bool, Fault> {
     let lock = sqlx::query("select from webhook where id = $1 and claim = $2 for no key update");
     let locked = lock.bind(round.webhook).bind(round.claim).fetch_optional(&mut **tx).await?;
     Ok(locked.is_some())
 }
 
 /// Records attempts of a round.
-pub(super) async fn record_attempts(
+pub(crate) async fn record_attempts(
     db: impl PgExecutor<'_>,
     webhook: WebhookId,
     attempts: &[Attempt],
@@ -247,7 +247,7 @@ pub(super) async fn record_attempts(
 }
 
 /// Notes that a round has come to an end, although nothing can be recorded about its deliveries.
-pub(super) async fn end(db: impl PgExecutor<'_>, round: &Round) -> Result<(), Fault> {
+pub(crate) async fn end(db: impl PgExecutor<'_>, round: &Round) -> Result<(), Fault> {
     let end = sqlx::query("update webhook set taken = 0 where id = $1 and claim = $2");
     end.bind(round.webhook).bind(round.claim).execute(db).await?;
     Ok(())
@@ -256,7 +256,7 @@ pub(super) async fn end(db: impl PgExecutor<'_>, round: &Round) -> Result<(), Fa
 /// Releases a webhook at the end of a round. A failing webhook rests, and longer the longer it has
 /// been failing. It is archived once it has been failing for days, or if its receiver is gone. Returns
 /// whether this call archived it.
-pub(super) async fn release(
+pub(crate) async fn release(
     tx: &mut PgTransaction<'_>,
     webhook: WebhookId,
     health: Health,

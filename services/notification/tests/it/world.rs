@@ -1,6 +1,6 @@
 //! A running notification service with NATS, and other services that publish events.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use anyhow::Result;
 use assay_auth::{SealConfig, guard, new_seal_key};
@@ -79,7 +79,7 @@ impl World {
         let runtime = Runtime::new("assay-notification");
         let database = Database::open(&runtime, &options.database, migrations())?;
         let nats = Nats::connect(&options.nats, "test").await?;
-        exchange_events(&runtime, &database, &nats, Arc::default());
+        exchange_events(&runtime, &database, &nats, &std::sync::Arc::default());
         let signal = NotificationSignal::subscribe(&runtime, nats.client().clone());
         let (seal, webhook_config) = (options.seal, options.webhooks);
         let services = services(&runtime, &database, signal, &seal, webhook_config.clone())?;

@@ -9,7 +9,7 @@ use assay_proto::{
 use super::letter::{Letter, escape, one_line, page};
 
 /// Writes to the requester of an execution.
-pub(in crate::mail) fn execution_ended(
+pub(crate) fn execution_ended(
     customer: &str,
     origin: &str,
     execution: &ExecutionChanged,

@@ -3,15 +3,15 @@
 use secrecy::{ExposeSecret, SecretString};
 
 /// A mail without its addresses.
-pub(in crate::mail) struct Letter {
-    pub(in crate::mail) subject: String,
-    pub(in crate::mail) text: String,
-    pub(in crate::mail) html: String,
+pub(crate) struct Letter {
+    pub(crate) subject: String,
+    pub(crate) text: String,
+    pub(crate) html: String,
 }
 
 /// Lays out a mail with a link: the reason for the mail, a call to open the link, the link, and
 /// what to do otherwise.
-pub(super) fn with_link(
+pub(crate) fn with_link(
     subject: &str,
     reason: &str,
     call: &str,
@@ -29,7 +29,7 @@ pub(super) fn with_link(
 }
 
 /// Returns a page with a salutation and a body, which is HTML already.
-pub(super) fn page(title: &str, body: &str) -> String {
+pub(crate) fn page(title: &str, body: &str) -> String {
     let title = escape(title);
     format!(
         "<!doctype html>\r\n\
@@ -39,12 +39,12 @@ pub(super) fn page(title: &str, body: &str) -> String {
 }
 
 /// Replaces control characters, such as line breaks, by spaces.
-pub(super) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Escapes a text for HTML, including attributes.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

@@ -8,16 +8,16 @@ use assay_work::{InTurns, Turns, causes};
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    INVITATION_VALIDITY, RESET_VALIDITY,
-    claim::{EndedExecution, Queued, Turn, claim},
-    message::{self, Letter},
-    store::{self, Kind, MAIL},
-    transport::{SendError, Transport},
-};
 use crate::{
     account, audit,
     invitation::{self, store::Invitation},
+    mail::{
+        INVITATION_VALIDITY, MAIL, RESET_VALIDITY,
+        claim::{EndedExecution, Queued, Turn, claim},
+        message::{self, Letter},
+        store::{self, Kind},
+        transport::{SendError, Transport},
+    },
     membership,
     password_link::PasswordLinks,
     user_settings,

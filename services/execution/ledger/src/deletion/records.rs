@@ -14,7 +14,7 @@ use super::store::ALL_PROJECTS;
 
 /// Returns the condition that a test case or a test set was not deleted. `$1` is its customer; the
 /// arguments are the SQL of its project and of its id.
-pub(crate) fn is_not_deleted(project: &str, id: &str) -> String {
+pub fn is_not_deleted(project: &str, id: &str) -> String {
     format!(
         "not exists (
              select from deleted_record gone
@@ -24,7 +24,7 @@ pub(crate) fn is_not_deleted(project: &str, id: &str) -> String {
 }
 
 /// Returns the project and the id of the test case or test set whose deletion an event reports.
-pub(super) fn deleted(event: &Received) -> Result<Option<(ProjectId, Uuid)>, Fault> {
+pub fn deleted(event: &Received) -> Result<Option<(ProjectId, Uuid)>, Fault> {
     let Some(EventType::Record(RecordKind::TestCase | RecordKind::TestSet, Action::Deleted)) =
         event.event_type()
     else {
@@ -37,7 +37,7 @@ pub(super) fn deleted(event: &Received) -> Result<Option<(ProjectId, Uuid)>, Fau
 }
 
 /// Inserts deleted records, except those of deleted projects, which nobody can see.
-pub(super) async fn insert(
+pub async fn insert(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     records: &[(ProjectId, Uuid)],
@@ -58,7 +58,7 @@ pub(super) async fn insert(
 
 /// Removes the deleted records of a deleted project, or of all projects of a customer, in short
 /// statements.
-pub(super) async fn remove(
+pub async fn remove(
     db: &PgPool,
     throttle: &mut Throttle,
     customer: CustomerId,

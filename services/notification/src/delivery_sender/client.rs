@@ -11,8 +11,10 @@ use reqwest::{
 use tokio::time::timeout;
 use url::Url;
 
-use super::outcome::Outcome;
-use crate::egress::{EgressPolicy, Resolver};
+use crate::{
+    delivery::outcome::Outcome,
+    egress::{EgressPolicy, Resolver},
+};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -1,5 +1,7 @@
 //! Sends the due deliveries of webhooks.
 
+mod client;
+
 use std::{sync::Arc, time::Duration};
 
 use assay_auth::Seal;
@@ -12,13 +14,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::{
-    DELIVERY, backoff,
-    client::{Message, RESPONSE_TIMEOUT, WebhookClient},
-    outcome::{Health, Outcome},
-    rounds::{self, Attempt, Due, Round},
-};
+use self::client::{Message, RESPONSE_TIMEOUT, WebhookClient};
 use crate::{
+    delivery::{
+        DELIVERY, backoff,
+        outcome::{Health, Outcome},
+        rounds::{self, Attempt, Due, Round},
+    },
     egress::EgressPolicy,
     notification::publication,
     signal::NotificationSignal,
