@@ -70,6 +70,7 @@ impl Durability {
 pub struct Postgres {
     process: Process,
     socket: PathBuf,
+    programs: PathBuf,
     _data: DataDir,
 }
 
@@ -126,7 +127,8 @@ impl Postgres {
         }
         command.args(["-c", &format!("port={PORT}")]);
         let process = Process::spawn(PROGRAM, command, Stop::Interrupt, log).await?;
-        Ok(Self { process, socket, _data: data.clone() })
+        let programs = programs.postgres.parent().unwrap_or(Path::new("")).to_owned();
+        Ok(Self { process, socket, programs, _data: data.clone() })
     }
 
     /// Waits until the server accepts connections.
@@ -189,6 +191,11 @@ impl Postgres {
             }
         }
         Ok(connection.close().await?)
+    }
+
+    /// Returns the directory of the server's programs, such as `pg_dump`.
+    pub fn programs(&self) -> &Path {
+        &self.programs
     }
 
     /// Returns the id of the server's main process.

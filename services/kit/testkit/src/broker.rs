@@ -11,7 +11,10 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use crate::{process::kill, test_dir};
+use crate::{
+    process::{Signal, signal},
+    test_dir,
+};
 
 /// Address that connections are forwarded to; `None` while the server is stopped.
 type Target = watch::Sender<Option<String>>;
@@ -74,7 +77,7 @@ impl Broker {
     /// Kills the server.
     pub async fn kill(&mut self) {
         let server = self.server.take().expect("a running server");
-        kill(server.pid());
+        signal(server.pid(), Signal::KILL);
         server.exited().await;
         self.target.send_replace(None);
     }

@@ -23,7 +23,7 @@ pub use self::{
     eventually::eventually,
     failures::{Recorded, expect_failures, recorded},
     plans::{assert_planned_once, rows_read},
-    process::ended,
+    process::{Signal, ended, signal},
     standby::Replicated,
     user::{TestKeys, TestUser},
     wire::{Wire, black_hole},

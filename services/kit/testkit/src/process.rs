@@ -1,16 +1,21 @@
-//! Processes that are not children of this one.
+//! Processes by their ids.
 
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+pub use rustix::process::Signal;
+use rustix::process::{Pid, kill_process, test_kill_process};
 use tokio::time::interval;
 
 /// Interval of polls for the end of a process.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Kills a process.
-pub(crate) fn kill(process: u32) {
-    kill_process(pid(process), Signal::KILL).expect("a process to kill");
+/// Sends a signal to a process, which may be a child of this one, but has not been waited for.
+///
+/// # Panics
+///
+/// If the process does not exist.
+pub fn signal(process: u32, signal: Signal) {
+    kill_process(pid(process), signal).expect("a process to signal");
 }
 
 /// Waits until a process has ended.

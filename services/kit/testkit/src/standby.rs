@@ -11,7 +11,10 @@ use assay_servers::{DataDir, Durability, Postgres, PostgresOptions};
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
-use crate::{process::kill, test_dir};
+use crate::{
+    process::{Signal, signal},
+    test_dir,
+};
 
 /// A primary server and its synchronous standby.
 ///
@@ -66,7 +69,7 @@ impl Replicated {
     /// Kills the primary.
     pub async fn kill_primary(&mut self) {
         let server = self.primary.take().expect("a running server");
-        kill(server.pid());
+        signal(server.pid(), Signal::KILL);
         server.exited().await;
     }
 
