@@ -49,7 +49,7 @@ def eventually(what, look, seconds=30):
 
 def build(containers):
     began = time.monotonic()
-    containers.compose("build", *PROGRAMS)
+    containers.compose("build", *PROGRAMS, "assay")
     say(f"built in {time.monotonic() - began:.0f} s")
     for program in PROGRAMS:
         size, user = run(
@@ -204,10 +204,10 @@ def replica(containers, client, project):
 
 
 def restore(containers, client, project):
-    """Runs the commands for backup and restore in docs/operations.md."""
+    """Runs the commands for dumps and their restore in docs/operations.md."""
     guide = (ROOT / "docs/operations.md").read_text()
-    part = guide.split("## Backup and restore")[1].split("\n## ")[0]
-    backup, back, follow = re.findall(r"```sh\n(.*?)```", part, re.S)
+    part = guide.split("### Dumps")[1].split("\n### ")[0]
+    backup, back, follow, compare = re.findall(r"```sh\n(.*?)```", part, re.S)
     with Load(client, project, [reads(project)["catalog"]]) as load:
         eventually("the load", lambda: load.acknowledged)
         kept = set(load.acknowledged)
@@ -220,6 +220,7 @@ def restore(containers, client, project):
     containers.wait_until_healthy([*PROGRAMS, *SERVERS])
     say(f"backed up under load in {took:.0f} s, restored in {time.monotonic() - began:.0f} s")
     containers.script(follow)
+    eventually("no differences", lambda: "No differences" in containers.script(f"{compare} || true"))
     client = Client(containers.gateways()).log_in()
     there = {case["Id"] for case in client.ok("GET", f"{project}/testcases")}
     expect(kept <= there, f"{len(kept - there)} test cases from before the backup are missing")

@@ -18,6 +18,7 @@ POD_PATHS = {
     "Deployment": ["spec", "template"],
     "StatefulSet": ["spec", "template"],
     "Job": ["spec", "template"],
+    "CronJob": ["spec", "jobTemplate", "spec", "template"],
     "Pod": [],
 }
 

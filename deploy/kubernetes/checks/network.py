@@ -7,7 +7,7 @@ from .chart import component
 
 GRPC = {"identity": 50051, "catalog": 50052, "execution": 50053, "notification": 50054}
 PROGRAMS = ["gateway", *GRPC]
-MIGRATIONS = [f"{service}-migrate" for service in GRPC]
+TASKS = [*(f"{service}-migrate" for service in GRPC), "verify", "rebuild"]
 
 # Calls between programs: the gateway calls all services, services call identity for token keys, and the
 # execution service calls the catalog.
@@ -25,7 +25,7 @@ def needed(rendering):
     flows = {(a, b, GRPC[b]) for a, called in CALLS.items() for b in called}
     flows |= {("test", program, 9090) for program in PROGRAMS} | {("test", "gateway", 8080)}
     if rendering.values["postgresql"]["bundled"]:
-        flows |= {(a, "postgresql", 5432) for a in [*GRPC, *MIGRATIONS]}
+        flows |= {(a, "postgresql", 5432) for a in [*GRPC, *TASKS]}
     if rendering.values["nats"]["bundled"]:
         flows |= {(a, "nats", 4222) for a in PROGRAMS}
     return flows
@@ -34,8 +34,8 @@ def needed(rendering):
 def outside(rendering):
     """Returns the ports outside the release that each pod needs."""
     values = rendering.values
-    ports = {name: {53} for name in [*PROGRAMS, *MIGRATIONS, "test"]}
-    for name in [*GRPC, *MIGRATIONS]:
+    ports = {name: {53} for name in [*PROGRAMS, *TASKS, "test"]}
+    for name in [*GRPC, *TASKS]:
         if not values["postgresql"]["bundled"]:
             ports[name].add(values["databases"]["port"])
     for name in PROGRAMS:

@@ -11,8 +11,9 @@ TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 
 
 def built(program):
-    """Returns the latest build of a program, if any."""
-    found = [TARGET / profile / f"assay-{program}" for profile in ["debug", "release"]]
+    """Returns the latest build of a program, or of `assay`, if any."""
+    name = program if program == "assay" else f"assay-{program}"
+    found = [TARGET / profile / name for profile in ["debug", "release"]]
     found = [path for path in found if path.exists()]
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
 

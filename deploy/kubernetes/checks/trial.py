@@ -26,6 +26,7 @@ def check(_):
     servers = TARGET / "debug/with-servers"
     nats = nats_server()
     missing = [f"assay-{program}" for program in PROGRAMS if not built(program)]
+    missing += [] if built("assay") else ["assay"]
     missing += [] if servers.exists() else ["with-servers"]
     missing += [] if nats else ["nats-server"]
     if missing:
@@ -255,6 +256,9 @@ def main():
         for program in PROGRAMS:
             trial.eventually(f"http://127.0.0.1:{trial.port(program, 9090)}/readyz")
         use(trial)
+        for command in ["rebuild", "verify"]:
+            arguments, env = trial.pod(command)
+            subprocess.run([built("assay"), *arguments], env=env, check=True, timeout=PATIENCE)
     finally:
         with contextlib.suppress(Exception):
             print("\n".join(trial.logs()))

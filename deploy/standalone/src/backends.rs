@@ -30,6 +30,24 @@ pub struct BackendConfig {
     /// <postgres://user:password@host/postgres>. Default: a private server in the data directory
     #[arg(long, env = "ASSAY_DATABASE_URL", hide_env_values = true)]
     pub database_url: Option<SecretString>,
+    /// URL of the catalog's database, for `verify` and `rebuild`. Default: `assay_catalog` on the
+    /// PostgreSQL server
+    #[arg(
+        long,
+        env = "ASSAY_CATALOG_DATABASE_URL",
+        hide_env_values = true,
+        requires = "execution_database_url"
+    )]
+    pub catalog_database_url: Option<SecretString>,
+    /// URL of the execution service's database, for `verify` and `rebuild`. Default: `assay_execution`
+    /// on the PostgreSQL server
+    #[arg(
+        long,
+        env = "ASSAY_EXECUTION_DATABASE_URL",
+        hide_env_values = true,
+        requires = "catalog_database_url"
+    )]
+    pub execution_database_url: Option<SecretString>,
     #[command(flatten)]
     pub nats: Option<NatsServers>,
     #[command(flatten)]
@@ -79,6 +97,17 @@ impl BackendConfig {
         };
         let [identity, catalog, execution, notification] = DATABASES.map(database_url);
         Ok([identity?, catalog?, execution?, notification?])
+    }
+
+    /// Returns the URLs of the databases that are compared: of the execution service and the catalog.
+    pub fn compared_databases(&self) -> Result<[SecretString; 2]> {
+        if let (Some(execution), Some(catalog)) =
+            (&self.execution_database_url, &self.catalog_database_url)
+        {
+            return Ok([execution.clone(), catalog.clone()]);
+        }
+        let [_, catalog, execution, _] = self.running_databases()?;
+        Ok([execution, catalog])
     }
 
     /// Returns the NATS servers of a running Assay.

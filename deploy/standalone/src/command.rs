@@ -65,7 +65,7 @@ async fn rotate_keys(backends: &BackendConfig) -> Result<()> {
 }
 
 async fn verify(backends: &BackendConfig) -> Result<()> {
-    let [_, catalog, execution, _] = backends.running_databases()?;
+    let [execution, catalog] = backends.compared_databases()?;
     let differences =
         assay::verify(&execution, &catalog, |difference| println!("{difference}")).await?;
     if differences > 0 {
@@ -76,7 +76,7 @@ async fn verify(backends: &BackendConfig) -> Result<()> {
 }
 
 async fn rebuild(backends: &BackendConfig) -> Result<()> {
-    let [_, catalog, execution, _] = backends.running_databases()?;
+    let [execution, catalog] = backends.compared_databases()?;
     let repaired = assay::rebuild(&execution, &catalog).await?;
     println!("Repaired {repaired} records and published all executions again");
     Ok(())

@@ -25,7 +25,7 @@ fn containers_gain_no_privileges_and_publish_one_port_on_this_machine() {
         assert!(program.contains(rule), "{rule}");
     }
     let services = services(&text);
-    assert_eq!(services.len(), 7, "{services:?}");
+    assert_eq!(services.len(), 8, "{services:?}");
     for (name, lines) in &services {
         let is_restricted =
             lines.contains("<<: *program") || lines.contains("no-new-privileges:true");
