@@ -53,6 +53,12 @@ conformance: ## send generated requests for ten minutes and check the answers
 	@ASSAY_CONFORMANCE_SECONDS=600 $(TARGET)/debug/with-servers cargo nextest run --workspace --locked \
 		--profile long -E 'test(/^conformance::/)'
 
+chaos: ## attack two replicas of every program for minutes: ASSAY_CHAOS_SECONDS=420
+	@deploy/local/install test
+	@cargo build --workspace --all-targets --locked
+	@ASSAY_CHAOS_SECONDS=$${ASSAY_CHAOS_SECONDS:-420} $(TARGET)/debug/with-servers cargo nextest run \
+		--workspace --locked --profile long --success-output immediate -E 'test(/^chaos::/)'
+
 test-agents: ## run the agents of ReportPortal from their package indexes against a started Assay
 	@deploy/local/install test
 	@deploy/local/install agents
@@ -118,5 +124,5 @@ reporting: ## measure how many requests of ReportPortal's agents are held; takes
 clean: ## remove build artefacts, but not the data
 	@cargo clean
 
-.PHONY: help run test check language chart supply-chain conformance test-agents test-tools test-compose servers bench \
+.PHONY: help run test check language chart supply-chain conformance chaos test-agents test-tools test-compose servers bench \
 	profile fairness overload deletion moving reporting judgement clean

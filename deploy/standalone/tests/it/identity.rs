@@ -10,6 +10,5 @@ mod memberships;
 mod password;
 mod revocation;
 mod settings;
-mod smtp;
 mod tokens;
 mod users;

@@ -3,30 +3,34 @@
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
-    sync::mpsc,
+    task::JoinSet,
 };
 
 use crate::mail::Mail;
 
 /// A mail as the server receives it.
-pub(super) struct Delivery {
-    pub(super) from: String,
-    pub(super) to: Vec<String>,
-    pub(super) mail: Mail,
+pub(crate) struct Delivery {
+    pub(crate) from: String,
+    pub(crate) to: Vec<String>,
+    pub(crate) mail: Mail,
 }
 
-/// Accepts mails according to RFC 5321 and sends them to `delivered`.
-pub(super) async fn serve(listener: TcpListener, delivered: mpsc::Sender<Delivery>) {
-    loop {
-        let (stream, _) = listener.accept().await.unwrap();
-        // Serves one client at a time; there is only one.
-        converse(stream, &delivered).await.unwrap();
+/// Receives mails according to RFC 5321, and accepts those for which `take` returns true. For others,
+/// the client gets no answer.
+pub(crate) async fn serve<T: Future<Output = bool> + Send + 'static>(
+    listener: TcpListener,
+    take: impl Fn(Delivery) -> T + Clone + Send + 'static,
+) {
+    let mut clients = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        // A client may be killed.
+        clients.spawn(converse(stream, take.clone()));
     }
 }
 
-async fn converse(
+async fn converse<T: Future<Output = bool>>(
     stream: TcpStream,
-    delivered: &mpsc::Sender<Delivery>,
+    take: impl Fn(Delivery) -> T,
 ) -> Result<(), std::io::Error> {
     let mut stream = BufReader::new(stream);
     let (mut from, mut to) = (String::new(), Vec::new());
@@ -51,7 +55,9 @@ async fn converse(
                 stream.write_all(b"354 go on\r\n").await?;
                 let mail = Mail::read(&data(&mut stream).await?);
                 let (from, to) = (std::mem::take(&mut from), std::mem::take(&mut to));
-                let _ = delivered.send(Delivery { from, to, mail }).await;
+                if !take(Delivery { from, to, mail }).await {
+                    return Ok(());
+                }
                 "250 OK"
             }
             "QUIT" => return stream.write_all(b"221 bye\r\n").await,

@@ -5,11 +5,11 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::mpsc};
 
-use super::smtp::{Delivery, serve};
 use crate::{
     customer::{Customer, unique},
     junit::upload,
     people::{create_group, create_user, password_of, reset_password},
+    smtp::{Delivery, serve},
     world::{World, create_project, id},
 };
 
@@ -55,6 +55,10 @@ async fn a_subscribed_user_gets_a_mail_when_an_execution_ends() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (delivered, mut mails) = mpsc::channel::<Delivery>(8);
+    let take = move |mail| {
+        let delivered = delivered.clone();
+        async move { delivered.send(mail).await.is_ok() }
+    };
     let story = async move {
         let world = World::start_with(|settings| {
             settings.mail.smtp_url = Some(format!("smtp://{address}").into());
@@ -128,7 +132,7 @@ async fn a_subscribed_user_gets_a_mail_when_an_execution_ends() {
     };
     tokio::select! {
         () = story => {}
-        () = serve(listener, delivered) => {}
+        () = serve(listener, take) => {}
     }
 }
 
