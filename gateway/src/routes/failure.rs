@@ -30,6 +30,9 @@ struct Filter {
     #[param(inline, example = "New")]
     #[serde(default, deserialize_with = "unless_empty")]
     change: Option<ResultChange>,
+    /// Count only test cases that are muted, or only those that are not.
+    #[param(example = false)]
+    muted: Option<bool>,
 }
 
 /// Lists the causes of the failures of an execution, those with the most test cases first.
@@ -55,6 +58,7 @@ async fn list(
         execution_id,
         change: filter.change.unwrap_or_default().into(),
         page: Some(listing.page()),
+        muted: filter.muted,
     };
     let batches = failures.list_failures(caller.call(request)).await?;
     listing.respond(batches).await

@@ -81,6 +81,9 @@ struct FailureFilter {
     #[param(inline, example = "New")]
     #[serde(default, deserialize_with = "unless_empty")]
     change: Option<ResultChange>,
+    /// Count only test cases that are muted, or only those that are not.
+    #[param(example = false)]
+    muted: Option<bool>,
 }
 
 /// Lists the causes of the failures of a shared execution, those with the most test cases first.
@@ -102,6 +105,7 @@ async fn list_failures(
         token,
         change: filter.change.unwrap_or_default().into(),
         page: Some(listing.page()),
+        muted: filter.muted,
     };
     listing.respond(shared.list_shared_failures(anonymous(request)).await?).await
 }
@@ -123,6 +127,9 @@ struct ReportFilter {
     #[param(example = "5f0c1a52b7d94e3b8f26d1c07a9e4b63")]
     #[serde(deserialize_with = "unless_empty")]
     fingerprint: Option<String>,
+    /// Return only test reports that are muted, or only those that are not.
+    #[param(example = false)]
+    muted: Option<bool>,
 }
 
 /// Lists the test reports of a shared execution, in the order of its test set.
@@ -146,6 +153,7 @@ async fn list_reports(
         change: filter.change.unwrap_or_default().into(),
         fingerprint: filter.fingerprint,
         page: Some(listing.page()),
+        muted: filter.muted,
     };
     listing.respond(shared.list_shared_reports(anonymous(request)).await?).await
 }

@@ -33,12 +33,14 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 #[serde(rename_all = "camelCase")]
 #[into_params(parameter_in = Query)]
 struct Filter {
-    /// Return only executions requested on this day (UTC) or later, as yyyy-MM-dd.
-    #[param(format = Date, example = "2026-03-01")]
+    /// Return only executions requested on this day or later, as yyyy-MM-dd in UTC, or with the difference of
+    /// a time zone, as `2026-03-01+02:00`.
+    #[param(example = "2026-03-01")]
     #[serde(default, deserialize_with = "unless_empty")]
     from_date: Option<String>,
-    /// Return only executions requested on this day (UTC) or earlier, as yyyy-MM-dd.
-    #[param(format = Date, example = "2026-03-31")]
+    /// Return only executions requested on this day or earlier, as yyyy-MM-dd in UTC, or with the difference of
+    /// a time zone, as `2026-03-01+02:00`.
+    #[param(example = "2026-03-31")]
     #[serde(default, deserialize_with = "unless_empty")]
     to_date: Option<String>,
     /// Return only executions with this tag.
@@ -77,10 +79,29 @@ async fn list_executions(
     listing.respond(batches).await
 }
 
-/// Lists the results of a test case in its executions, newest first, and how flaky they are.
+/// The runs to return; all by default. Empty parameters count as absent.
+#[derive(Default, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", default)]
+#[into_params(parameter_in = Query)]
+struct Series {
+    /// Return only runs of this branch.
+    #[param(example = "main")]
+    branch: Option<String>,
+    /// Return only runs of this test set.
+    #[param(format = Uuid)]
+    #[serde(deserialize_with = "unless_empty")]
+    test_set_id: Option<String>,
+    /// Return only runs in this environment.
+    #[param(format = Uuid)]
+    #[serde(deserialize_with = "unless_empty")]
+    environment_id: Option<String>,
+}
+
+/// Lists the results of a test case in its executions, and how flaky they are: those that were requested
+/// last first.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/{testCaseId}/history",
-    operation_id = "list_test_case_runs", tag = "Test cases", params(Listing),
+    operation_id = "list_test_case_runs", tag = "Test cases", params(Series, Listing),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.StatisticsService/ListTestCaseRuns"))),
     responses((status = OK, description = "The runs", body = [TestCaseRun])),
 )]
@@ -88,10 +109,17 @@ async fn list_runs(
     State(mut statistics): State<Statistics>,
     caller: Caller,
     Path((project_id, test_case_id)): Path<(String, String)>,
+    Query(Series { branch, test_set_id, environment_id }): Query<Series>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    let page = Some(listing.page());
-    let request = ListTestCaseRunsRequest { project_id, test_case_id, page };
+    let request = ListTestCaseRunsRequest {
+        project_id,
+        test_case_id,
+        page: Some(listing.page()),
+        branch,
+        test_set_id,
+        environment_id,
+    };
     let batches = statistics.list_test_case_runs(caller.call(request)).await?;
     listing.respond(batches).await
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod entries;
 pub(crate) mod list;
+mod position;
 mod review;
 mod rules;
 mod service;

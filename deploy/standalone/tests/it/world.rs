@@ -27,6 +27,13 @@ const USERS: [&str; 7] =
 /// Returns the NATS URL of a program, given the URL of the server.
 type NatsUrl = fn(&str, &str) -> String;
 
+/// A time this number of days from now, as clients send it.
+#[expect(clippy::disallowed_methods, reason = "a client has the clock of its machine")]
+pub(crate) fn in_days(days: i64) -> String {
+    let time = chrono::Utc::now() + chrono::TimeDelta::days(days);
+    time.to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
+}
+
 pub(crate) fn nats_password(user: &str) -> String {
     format!("the-password-of-{user}")
 }

@@ -43,12 +43,14 @@ pub(super) struct Filter {
     /// Return only executions that this user started.
     #[param(format = Uuid)]
     request_user_id: Option<String>,
-    /// Return only executions requested on this day (UTC) or later, as yyyy-MM-dd.
-    #[param(format = Date, example = "2026-03-01")]
+    /// Return only executions requested on this day or later, as yyyy-MM-dd in UTC, or with the difference of
+    /// a time zone, as `2026-03-01+02:00`.
+    #[param(example = "2026-03-01")]
     #[serde(deserialize_with = "unless_empty")]
     from_date: Option<String>,
-    /// Return only executions requested on this day (UTC) or earlier, as yyyy-MM-dd.
-    #[param(format = Date, example = "2026-03-31")]
+    /// Return only executions requested on this day or earlier, as yyyy-MM-dd in UTC, or with the difference of
+    /// a time zone, as `2026-03-01+02:00`.
+    #[param(example = "2026-03-31")]
     #[serde(deserialize_with = "unless_empty")]
     to_date: Option<String>,
 }

@@ -43,6 +43,9 @@ struct GridQuery {
     /// The `NextCursor` of the test cases before.
     #[param(example = "019cade2-11c0-7b21-8d4f-0a96c3e15f72")]
     cursor: Option<String>,
+    /// Return only test cases that fail in at least one of the executions.
+    #[param(example = true)]
+    failing: Option<bool>,
 }
 
 /// Returns the results of the test cases of a test set in its latest executions.
@@ -58,7 +61,7 @@ async fn get(
     Path((project_id, test_set_id)): Path<(String, String)>,
     Query(query): Query<GridQuery>,
 ) -> Result<Json<Grid>, Problem> {
-    let GridQuery { branch, environment_id, executions, limit, cursor } = query;
+    let GridQuery { branch, environment_id, executions, limit, cursor, failing } = query;
     let request = GetGridRequest {
         project_id,
         test_set_id,
@@ -67,6 +70,7 @@ async fn get(
         executions,
         limit,
         cursor,
+        failing: failing.unwrap_or_default(),
     };
     Ok(Json(statistics.get_grid(caller.call(request)).await?.into_inner()))
 }

@@ -7,7 +7,7 @@ use assay_proto::{
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor};
 use uuid::Uuid;
 
-use crate::console_link::ConsoleLinks;
+use crate::{console_link::ConsoleLinks, test_report::entries::UNREVIEWED};
 
 #[derive(FromRow)]
 struct Row {
@@ -37,8 +37,12 @@ pub(crate) fn changes_of(execution: &str) -> String {
                 (count(*) filter (where change = 'Fixed'))::int as fixed,
                 (count(*) filter (where change = 'Flaky'))::int as flaky,
                 (count(*) filter (where is_muted))::int as muted,
-                (count(*) filter (where result in ('Failed', 'Error') and not is_muted
-                    and r.status in ('InReview', 'EngineExecutionFailure')))::int as unreviewed,
+                (count(*) filter (where {UNREVIEWED}))::int as unreviewed,
+                (count(*) filter (where change = 'New' and is_muted))::int as muted_new,
+                (count(*) filter (where change = 'CauseChanged' and is_muted))::int
+                    as muted_cause_changed,
+                (count(*) filter (where change = 'Still' and is_muted))::int as muted_still,
+                (count(*) filter (where change = 'Flaky' and is_muted))::int as muted_flaky,
                 (count(*) filter (where {NEW_FAILURE}))::int as new_failures
          from test_report r
          where r.customer_id = $1 and r.execution_id = {execution} and change <> 'None'"

@@ -23,16 +23,22 @@ struct Cause {
     report_ids: Vec<Uuid>,
 }
 
+/// Selects the failures of an execution by their test reports.
+pub(crate) struct Filter {
+    pub(crate) change: Option<String>,
+    pub(crate) muted: Option<bool>,
+}
+
 /// Lists causes, those with the most test cases first, each with its first five reports.
 pub(crate) async fn list(
     db: &PgPool,
     customer: CustomerId,
     state: &ExecutionState,
-    change: Option<&str>,
+    filter: &Filter,
     slice: &Slice,
 ) -> Result<Rows<Failure>, Fault> {
     let id = ExecutionId::from_record(&state.execution.id)?;
-    let causes = causes(db, customer, id, change, slice).await?;
+    let causes = causes(db, customer, id, filter, slice).await?;
     let parts = stream::iter(causes.chunks(CAUSES_AT_ONCE));
     slice.read_parts(parts.then(|part| with_reports(db, customer, state, part))).await
 }
@@ -60,7 +66,7 @@ async fn causes(
     db: &PgPool,
     customer: CustomerId,
     execution: ExecutionId,
-    change: Option<&str>,
+    filter: &Filter,
     slice: &Slice,
 ) -> Result<Vec<Cause>, Fault> {
     let after = slice.after.as_deref().map(str::parse::<Fingerprint>).transpose();
@@ -73,6 +79,7 @@ async fn causes(
              join test_report r on r.customer_id = f.customer_id and r.id = f.test_report_id
              where f.customer_id = $1 and f.execution_id = $2
                and ($3::text is null or r.change = $3)
+               and ($7::bool is null or r.is_muted = $7)
                and ($4::text is null or f.headline ilike $4)
          ),
          cause as (
@@ -114,10 +121,11 @@ async fn causes(
     Ok(failures
         .bind(customer)
         .bind(execution)
-        .bind(change)
+        .bind(&filter.change)
         .bind(slice.pattern.as_deref())
         .bind(after.as_ref().map(|fingerprint| &fingerprint.as_bytes()[..]))
         .bind(slice.limit)
+        .bind(filter.muted)
         .fetch_all(db)
         .await?)
 }

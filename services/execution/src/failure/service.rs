@@ -13,7 +13,7 @@ use assay_runtime::list::{Batches, answer};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use super::list;
+use super::list::{self, Filter};
 
 /// The gRPC service of failures.
 pub(crate) struct FailureService {
@@ -32,12 +32,13 @@ impl failure_service_server::FailureService for FailureService {
         let request = request.into_inner();
         let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
         let id = ExecutionId::from_path(&request.execution_id)?;
-        let state = Arc::new(find(&self.db, customer, project, id).await?);
+        let state = find(&self.db, customer, project, id).await?;
         let change = Some(request.change()).filter(|change| *change != ResultChange::Unspecified);
-        let (db, change) = (self.db.clone(), change.map(name_of));
+        let filter = Filter { change: change.map(name_of), muted: request.muted };
+        let (db, context) = (self.db.clone(), Arc::new((state, filter)));
         answer(request.page, move |slice| {
-            let (db, state, change) = (db.clone(), state.clone(), change.clone());
-            async move { list::list(&db, customer, &state, change.as_deref(), &slice).await }
+            let (db, context) = (db.clone(), context.clone());
+            async move { list::list(&db, customer, &context.0, &context.1, &slice).await }
         })
         .await
     }

@@ -29,8 +29,8 @@ use crate::{
     artifact::Artifacts,
     console_link::ConsoleLinks,
     execution::{summary, verdict},
-    failure,
-    test_report::entries::{self, Filter},
+    failure::{self, list::Filter},
+    test_report::entries,
 };
 
 /// The gRPC service of shared executions. A call takes a share of the database from the customer of
@@ -74,16 +74,16 @@ impl shared_execution_service_server::SharedExecutionService for SharedExecution
         let request = request.into_inner();
         let Shared { customer_id, execution_id, .. } = self.shared(&request.token).await?;
         let change = Some(request.change()).filter(|change| *change != ResultChange::Unspecified);
+        let filter = Filter { change: change.map(name_of), muted: request.muted };
         let state = find(&self.db, customer_id, None, execution_id).await?;
-        let context = Arc::new((state, change.map(name_of)));
+        let context = Arc::new((state, filter));
         let (db, shares) = (self.db.clone(), self.shares.clone());
         answer(request.page, move |slice| {
             let (db, shares, context) = (db.clone(), shares.clone(), context.clone());
             async move {
                 let _share = shares.acquire(customer_id).await?;
-                let (state, change) = &*context;
-                let causes =
-                    failure::list::list(&db, customer_id, state, change.as_deref(), &slice).await?;
+                let (state, filter) = &*context;
+                let causes = failure::list::list(&db, customer_id, state, filter, &slice).await?;
                 Ok(causes.map(view::failure))
             }
         })
@@ -94,10 +94,11 @@ impl shared_execution_service_server::SharedExecutionService for SharedExecution
         &self,
         request: Request<ListSharedReportsRequest>,
     ) -> Result<Response<Self::ListSharedReportsStream>, Status> {
-        let ListSharedReportsRequest { token, result, change, fingerprint, page } =
+        let ListSharedReportsRequest { token, result, change, fingerprint, page, muted } =
             request.into_inner();
-        let filter = ListTestReportsRequest { result, change, fingerprint, ..Default::default() };
-        let filter = Filter::of(&filter)?;
+        let filter =
+            ListTestReportsRequest { result, change, fingerprint, muted, ..Default::default() };
+        let filter = entries::Filter::of(&filter)?;
         let Shared { customer_id, execution_id, .. } = self.shared(&token).await?;
         let state = find(&self.db, customer_id, None, execution_id).await?;
         let context = Arc::new((state, filter));

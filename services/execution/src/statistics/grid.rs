@@ -24,6 +24,7 @@ pub(super) struct Part {
     executions: i32,
     limit: i32,
     after: Option<TestCaseId>,
+    failing: bool,
 }
 
 impl Part {
@@ -41,7 +42,7 @@ impl Part {
         let after = check.read(after)?.flatten();
         check.done()?;
         let branch = request.branch.clone().filter(|branch| !branch.is_empty());
-        Ok(Self { branch, environment, executions, limit, after })
+        Ok(Self { branch, environment, executions, limit, after, failing: request.failing })
     }
 }
 
@@ -99,6 +100,9 @@ async fn cases(
     part: &Part,
 ) -> Result<Vec<GridCase>, Fault> {
     let is_not_deleted = is_not_deleted("$5", "test_case_id");
+    // An index has only the reports that have changed, among which are those that fail.
+    let failing = "and change <> 'None' and result in ('Failed', 'Error')";
+    let failing = if part.failing { failing } else { "" };
     let cases = sqlx::query_as(AssertSqlSafe(format!(
         "with shown as materialized (
              select distinct test_case_id
@@ -107,7 +111,7 @@ async fn cases(
                  select test_case_id from test_report
                  where customer_id = $1 and execution_id = execution.id
                    and test_case_id > coalesce($3, '00000000-0000-0000-0000-000000000000')
-                   and {is_not_deleted}
+                   and {is_not_deleted} {failing}
                  order by test_case_id
                  limit $4
              ) as r

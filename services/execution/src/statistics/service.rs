@@ -11,6 +11,7 @@ use assay_proto::{
         TestCaseRun, TestCaseRunBatch, statistics_service_server,
     },
 };
+use assay_records::Check;
 use assay_runtime::list::{self, Batches, Rows, Slice};
 use sqlx::PgPool;
 use tonic::{Code, Request, Response, Status};
@@ -20,7 +21,7 @@ use super::{
     filter::Filter,
     flakiness,
     grid::{self, Part},
-    store,
+    store::{self, Series},
 };
 use crate::{catalog::Catalog, parent};
 
@@ -136,7 +137,9 @@ impl statistics_service_server::StatisticsService for StatisticsService {
         request: Request<ListTestCaseRunsRequest>,
     ) -> Result<Response<Self::ListTestCaseRunsStream>, Status> {
         let caller = Caller::of(&request)?;
-        let ListTestCaseRunsRequest { project_id, test_case_id, page } = request.into_inner();
+        let request = request.into_inner();
+        let series = series(&request)?;
+        let ListTestCaseRunsRequest { project_id, test_case_id, page, .. } = request;
         let project = ProjectId::from_path(&project_id)?;
         let case = TestCaseId::from_path(&test_case_id)?;
         let test_case_id = Some(test_case_id);
@@ -144,11 +147,25 @@ impl statistics_service_server::StatisticsService for StatisticsService {
         parent::check_exists(&self.db, &self.catalog, &caller, project, parent).await?;
         let (db, customer) = (self.db.clone(), caller.customer);
         list::answer(page, move |slice| {
-            let db = db.clone();
-            async move { runs(&db, customer, project, case, slice).await }
+            let (db, series) = (db.clone(), series.clone());
+            async move { runs(&db, customer, project, case, &series, slice).await }
         })
         .await
     }
+}
+
+/// Parses and checks the filter of a request.
+fn series(request: &ListTestCaseRunsRequest) -> Result<Series, Fault> {
+    let mut check = Check::default();
+    check.text("branch", request.branch.as_deref().unwrap_or_default());
+    let set = TestSetId::from_field_if_any("testSetId", request.test_set_id.as_deref());
+    let set = check.read(set)?.flatten();
+    let environment =
+        EnvironmentId::from_field_if_any("environmentId", request.environment_id.as_deref());
+    let environment = check.read(environment)?.flatten();
+    check.done()?;
+    let branch = request.branch.clone().filter(|branch| !branch.is_empty());
+    Ok(Series { branch, set, environment })
 }
 
 /// Lists runs of a test case with their scores. Reads some more runs, which the scores depend on.
@@ -157,12 +174,13 @@ async fn runs(
     customer: CustomerId,
     project: ProjectId,
     case: TestCaseId,
+    series: &Series,
     slice: Slice,
 ) -> Result<Rows<TestCaseRun>, Fault> {
     let limit = usize::try_from(slice.limit).unwrap_or_default();
     let earlier = i64::try_from(flakiness::WINDOW).unwrap_or_default() - 1;
     let more = Slice { limit: slice.limit + earlier, ..slice };
-    let mut runs = store::runs(db, customer, project, case, &more).await?;
+    let mut runs = store::runs(db, customer, project, case, series, &more).await?;
     flakiness::score(&mut runs.items);
     // The last ones have too few earlier runs for a score.
     let scored = runs.items.len().saturating_sub(flakiness::WINDOW - 1).max(1);

@@ -102,8 +102,8 @@ async fn between(
 /// statement with all of them.
 fn conditions(filter: &Filter, slice: &Slice) -> String {
     let conditions = [
-        (filter.period.from.is_some(), "and request_time >= $5::timestamp at time zone 'utc'"),
-        (filter.period.until.is_some(), "and request_time < $6::timestamp at time zone 'utc'"),
+        (filter.period.from.is_some(), "and request_time >= $5"),
+        (filter.period.until.is_some(), "and request_time < $6"),
         (
             filter.tag.is_some(),
             "and exists (
@@ -134,12 +134,21 @@ pub(super) async fn has_environment(
     Ok(found.fetch_one(db).await?)
 }
 
-/// Lists runs of a test case, newest first.
+/// Selects runs of a test case by their executions.
+#[derive(Clone, Debug)]
+pub(super) struct Series {
+    pub(super) branch: Option<String>,
+    pub(super) set: Option<TestSetId>,
+    pub(super) environment: Option<EnvironmentId>,
+}
+
+/// Lists runs of a test case, those requested last first: ids of executions begin with that time.
 pub(super) async fn runs(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     project: ProjectId,
     case: TestCaseId,
+    series: &Series,
     slice: &Slice,
 ) -> Result<Rows<TestCaseRun>, Fault> {
     let columns = TestCaseRun::COLUMNS;
@@ -147,13 +156,15 @@ pub(super) async fn runs(
         "select {columns}, 0::float8 as flakiness_score
          from test_report join {OF_REPORTS} using (customer_id, execution_id)
          where customer_id = $1 and test_case_id = $2 and project_id = $3
-           and execution_number < coalesce((
-               select execution_number from test_report
+           and execution_id < coalesce((
+               select execution_id from test_report
                where customer_id = $1 and test_case_id = $2 and id = $4
-           ), 2147483647)
+           ), 'ffffffff-ffff-ffff-ffff-ffffffffffff')
            and ($5::text is null or software_name ilike $5 or software_version ilike $5
                 or environment_name ilike $5)
-         order by execution_number desc
+           and ($7::text is null or branch = $7) and ($8::uuid is null or test_set_id = $8)
+           and ($9::uuid is null or environment_id = $9)
+         order by execution_id desc
          limit $6"
     )))
     .bind(customer)
@@ -162,6 +173,9 @@ pub(super) async fn runs(
     .bind(TestReportId::from_field_if_any("cursor", slice.after.as_deref())?)
     .bind(&slice.pattern)
     .bind(slice.limit)
+    .bind(&series.branch)
+    .bind(series.set)
+    .bind(series.environment)
     .fetch(db);
     slice.read(runs).await
 }

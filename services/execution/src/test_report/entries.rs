@@ -14,6 +14,14 @@ use assay_runtime::list::{Rows, Slice};
 use sqlx::{PgPool, QueryBuilder};
 use uuid::Uuid;
 
+/// The condition that a report needs a review.
+pub(crate) const UNREVIEWED: &str = "r.result in ('Failed', 'Error') and r.change <> 'None'
+    and not r.is_muted and r.status in ('InReview', 'EngineExecutionFailure')";
+
+/// The condition, before its pattern, that a report has a text in its name or identifier.
+pub(super) const NAMED: &str =
+    " and concat_ws(E'\\n', r.test_case_identifier, r.test_case_name) ilike ";
+
 /// Selects reports of an execution.
 #[derive(Clone, Debug)]
 pub(crate) struct Filter {
@@ -21,6 +29,8 @@ pub(crate) struct Filter {
     status: Option<String>,
     change: Option<String>,
     fingerprint: Option<Fingerprint>,
+    muted: Option<bool>,
+    unreviewed: bool,
     criteria: Vec<Criterion>,
 }
 
@@ -41,11 +51,14 @@ impl Filter {
             status: status.map(name_of),
             change: change.map(name_of),
             fingerprint: fingerprint.ok().flatten(),
+            muted: request.muted,
+            unreviewed: request.unreviewed,
             criteria: criteria(request.classification.clone())?,
         })
     }
 
-    fn push_to(
+    /// Adds the conditions to a statement that selects reports `r`.
+    pub(super) fn push_to(
         &self,
         sql: &mut QueryBuilder<sqlx::Postgres>,
         customer: CustomerId,
@@ -57,6 +70,12 @@ impl Filter {
             if let Some(value) = value {
                 sql.push(format!(" and r.{column} = ")).push_bind(value.clone());
             }
+        }
+        if let Some(muted) = self.muted {
+            sql.push(" and r.is_muted = ").push_bind(muted);
+        }
+        if self.unreviewed {
+            sql.push(" and ").push(UNREVIEWED);
         }
         for Criterion { before, value, after } in &self.criteria {
             sql.push(" and ").push(before).push_bind(value.clone()).push(after);
@@ -84,8 +103,7 @@ pub(crate) async fn list(
     let mut sql = select(customer, state, id);
     filter.push_to(&mut sql, customer, id);
     if let Some(pattern) = &slice.pattern {
-        sql.push(" and concat_ws(E'\\n', r.test_case_identifier, r.test_case_name) ilike ");
-        sql.push_bind(pattern.clone());
+        sql.push(NAMED).push_bind(pattern.clone());
     }
     if let Some(after) = after {
         sql.push(" and r.id > ").push_bind(after);

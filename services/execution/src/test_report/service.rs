@@ -11,22 +11,23 @@ use assay_ledger::{
 use assay_proto::{
     ExecutionId, Fault, InstanceId, ProjectId, TestCaseId, TestPlanId, TestReportId,
     execution::{
-        GetInstanceRequest, GetTestReportRequest, Instance, InstanceBatch, InstanceStatistics,
-        ListInstancesRequest, ListTestReportsRequest, ReviewTestReportsRequest,
-        ReviewedTestReports, TestReport, TestReportBatch, UpdateTestReportRequest,
-        test_report_service_server,
+        GetInstanceRequest, GetPositionRequest, GetTestReportRequest, Instance, InstanceBatch,
+        InstanceStatistics, ListInstancesRequest, ListTestReportsRequest, ReviewTestReportsRequest,
+        ReviewedTestReports, TestReport, TestReportBatch, TestReportPosition,
+        UpdateTestReportRequest, test_report_service_server,
     },
 };
 use assay_records::Change;
 use assay_runtime::{
     begin,
-    list::{Batches, answer},
+    list::{Batches, answer, pattern},
 };
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
 use super::{
     entries::{self, Filter},
+    position::{self, Listed},
     review,
 };
 use crate::artifact::Artifacts;
@@ -64,6 +65,23 @@ impl test_report_service_server::TestReportService for TestReportService {
             async move { entries::list(&db, customer, &context.0, &context.1, &slice).await }
         })
         .await
+    }
+
+    async fn get_position(
+        &self,
+        request: Request<GetPositionRequest>,
+    ) -> Result<Response<TestReportPosition>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let GetPositionRequest { list, id, by_cause } = request.into_inner();
+        let list = list.unwrap_or_default();
+        let project = ProjectId::from_path_if_any(list.project_id.as_deref())?;
+        let execution = ExecutionId::from_path(&list.execution_id)?;
+        let id = TestReportId::from_path(&id)?;
+        let filter = Filter::of(&list)?;
+        let sought = list.page.and_then(|page| page.q).filter(|text| !text.is_empty());
+        let list = Listed { filter, pattern: sought.as_deref().map(pattern), by_cause };
+        find(&self.db, customer, project, execution).await?;
+        Ok(Response::new(position::of(&self.db, customer, execution, id, &list).await?))
     }
 
     async fn get_test_report(

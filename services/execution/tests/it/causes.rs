@@ -18,7 +18,10 @@ use crate::{
     world::{World, fields, instance},
 };
 
-async fn failures(world: &World, request: ListFailuresRequest) -> Result<Vec<Failure>, Status> {
+pub(crate) async fn failures(
+    world: &World,
+    request: ListFailuresRequest,
+) -> Result<Vec<Failure>, Status> {
     let batches = world.failures().list_failures(world.user.call(request)).await?.into_inner();
     let batches: Vec<_> = batches.try_collect().await?;
     Ok(batches.iter().flat_map(|batch| batch.parse().unwrap()).collect())

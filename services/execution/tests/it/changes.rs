@@ -255,6 +255,8 @@ async fn a_grid_has_the_results_of_the_latest_executions() -> Result<()> {
     let main = grid(GetGridRequest { branch: branch.clone(), ..Default::default() }).await?;
     assert_eq!(shown(&main), [pair("a", "P-"), pair("b", "FP"), pair("c", "-P")]);
     assert_eq!(main.executions[1].id, last.id);
+    let failing = grid(GetGridRequest { failing: true, ..Default::default() }).await?;
+    assert_eq!(shown(&failing), [pair("a", "PF-"), pair("b", "F-P")]);
 
     let part = GetGridRequest { branch, executions: Some(1), limit: Some(1), ..Default::default() };
     let page = grid(part.clone()).await?;

@@ -102,6 +102,7 @@ async fn runs(world: &World, test_case: &str) -> Result<(), Status> {
         project_id: world.project.clone(),
         test_case_id: test_case.to_owned(),
         page: Some(Page::default()),
+        ..Default::default()
     };
     world.statistics().list_test_case_runs(world.user.call(request)).await.map(drop)
 }

@@ -185,6 +185,7 @@ async fn invalid_known_failures_are_refused_with_reasons() -> Result<()> {
         ),
         ("Ticket", CreateKnownFailureInput { ticket: Some("x".repeat(256)), ..valid.clone() }),
         ("MutedUntil", CreateKnownFailureInput { muted_until: Some(in_days(91)), ..valid.clone() }),
+        ("MutedUntil", CreateKnownFailureInput { muted_until: Some(in_days(-1)), ..valid.clone() }),
         ("MutedUntil", CreateKnownFailureInput { muted_until: None, ..valid }),
     ] {
         assert_eq!(fields(&create(&world, input).await.unwrap_err()), [field]);
@@ -252,7 +253,6 @@ async fn a_review_mutes_only_what_is_known_completely_and_at_this_time() -> Resu
         review(&world, &execution, ReviewInput { fingerprint, known, ..accepted() }).await?;
         Ok::<_, anyhow::Error>(open_points(&world, &execution).await?.0)
     };
-    assert_eq!(mute(&lost.fingerprint, -1).await?, 0, "it has ended");
     assert_eq!(mute(&lost.fingerprint, 7).await?, 1, "one test case also fails for another cause");
     let slow = "select encode(fingerprint, 'hex') from failure where headline = 'slow'";
     let slow: String = sqlx::query_scalar(slow).fetch_one(&world.db).await?;
@@ -273,11 +273,14 @@ async fn a_review_of_several_reports_is_all_or_nothing() -> Result<()> {
     let mixed = of([ids.clone(), vec![elsewhere]].concat());
     assert_eq!(fields(&review(&world, &one, mixed).await.unwrap_err()), ["Reports"]);
     assert_eq!(open_points(&world, &one).await?, (0, 2));
+    let ended = MuteInput { every_case: false, muted_until: Some(in_days(-1)) };
     for (field, input) in [
         ("Reports", of(Vec::new())),
         ("Reports", ReviewInput { fingerprint: Some("0".repeat(32)), ..of(ids.clone()) }),
         ("Status", ReviewInput { status: ReportStatus::Running.into(), ..of(ids.clone()) }),
         ("Known/MutedUntil", ReviewInput { known: Some(MuteInput::default()), ..of(ids.clone()) }),
+        ("Known/MutedUntil", ReviewInput { known: Some(ended), ..of(ids.clone()) }),
+        ("Causes", ReviewInput { causes: vec!["x".to_owned()], ..of(ids.clone()) }),
     ] {
         assert_eq!(fields(&review(&world, &one, input).await.unwrap_err()), [field]);
     }

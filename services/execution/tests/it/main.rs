@@ -22,6 +22,7 @@ mod launches;
 mod leases;
 mod metrics;
 mod open;
+mod positions;
 mod queue;
 mod quotas;
 mod results;

@@ -218,6 +218,7 @@ async fn runs(world: &World, case: &str, page: Page) -> Result<Vec<TestCaseRun>,
         project_id: world.project.clone(),
         test_case_id: case.to_owned(),
         page: Some(page),
+        ..Default::default()
     };
     let batches = world.statistics().list_test_case_runs(world.user.call(request)).await?;
     let batches: Vec<_> = batches.into_inner().try_collect().await?;

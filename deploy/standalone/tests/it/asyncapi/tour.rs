@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     junit::{report, upload},
     people::{create_group, create_user},
-    world::{World, create_project, id},
+    world::{World, create_project, id, in_days},
 };
 
 /// Makes every documented event happen.
@@ -123,20 +123,21 @@ async fn executions(api: &Api, project: &str) {
     api.delete(&at).await.expect(204);
 }
 
-/// Makes a failure of an execution known until now, changes it and deletes it.
+/// Makes a failure of an execution known, ends it and deletes it.
 async fn known_failure(api: &Api, project: &str, execution: &str) {
     let causes = api.get(&format!("{execution}/failures")).await.ok();
     let known = json!({
         "Fingerprint": causes[0]["Fingerprint"], "EveryCase": true,
-        "MutedUntil": "2026-01-01T00:00:00Z",
+        "MutedUntil": in_days(30),
     });
     let list = format!("{project}/knownfailures");
     let path = format!("{list}/{}", id(&api.post(&list, known).await.created()));
+    let ended = json!({"Ticket": "SHOP-4711", "MutedUntil": in_days(-1)});
+    api.put(&path, ended).await.ok();
     eventually("the end of the known failure", || async {
         let notifications = api.get("/api/notifications?source=KnownFailure").await.ok();
         (notifications[0]["Action"] == "Expired").then_some(())
     })
     .await;
-    api.put(&path, json!({"Ticket": "SHOP-4711"})).await.ok();
     api.delete(&path).await.expect(204);
 }

@@ -2,11 +2,13 @@
 
 use std::fs;
 
-use chrono::{TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use super::{Job, executions};
-use crate::{customer::Customer, world::id};
+use crate::{
+    customer::Customer,
+    world::{id, in_days},
+};
 
 /// A report of twelve tests that fail with one cause, and of one that is fixed or not.
 fn report(failing: bool, also: &str) -> String {
@@ -50,11 +52,6 @@ async fn shards(job: &Job, key: &str, text: &str) -> Vec<(i32, String)> {
     assert_eq!(uploads.len(), 4);
     let uploads: Vec<_> = uploads.iter().map(|upload| job.assay_ci(upload)).collect();
     futures::future::join_all(uploads).await
-}
-
-#[expect(clippy::disallowed_methods, reason = "a client has the clock of its machine")]
-fn in_days(days: i64) -> String {
-    (Utc::now() + TimeDelta::days(days)).to_rfc3339()
 }
 
 async fn summary(customer: &Customer, execution: &Value) -> Value {

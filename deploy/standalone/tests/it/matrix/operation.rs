@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::world::in_days;
+
 pub(crate) static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| serde_json::to_value(assay_gateway::openapi()).unwrap());
 
@@ -191,7 +193,7 @@ pub(crate) fn body(operation: &Operation, own: impl Fn(&str) -> String) -> Value
         "create_webhook" => json!({"Url": "https://new.example/", "Events": ["Odd.Created"]}),
         "create_known_failure" => json!({
             "Fingerprint": own("fingerprint"), "TestCaseId": own("testCaseId"),
-            "MutedUntil": "2026-01-01T00:00:00Z",
+            "MutedUntil": in_days(30),
         }),
         "start_execution" => json!({"Mode": "External"}),
         "lease_schedules" => json!({"TargetGroup": "none", "MaxSchedules": 1}),

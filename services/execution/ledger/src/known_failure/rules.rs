@@ -6,6 +6,7 @@ use assay_proto::{
     execution::{CreateKnownFailureInput, KnownFailure, KnownFailureInput},
 };
 use assay_records::Check;
+use chrono::TimeDelta;
 
 /// Maximum time that a failure is muted, in days.
 pub const LONGEST: i32 = 90;
@@ -67,7 +68,7 @@ pub fn check_change(
     check.texts(input);
     check_ticket(input.ticket.as_deref(), &mut check);
     if input.muted_until != Some(current.muted_until.unwrap_or_default()) {
-        check_end(input.muted_until, latest, &mut check);
+        check_latest(input.muted_until, latest, &mut check);
     }
     check.done()
 }
@@ -76,8 +77,17 @@ pub fn check_ticket(ticket: Option<&str>, check: &mut Check) {
     check.line("Ticket", ticket.unwrap_or_default(), 0..=LONGEST_TICKET);
 }
 
-/// Checks the end of a known failure, which is not after the latest one. A time in the past ends it.
+/// Checks the end of a new known failure, which is in the future and not after the latest one.
 pub fn check_end(until: Option<Timestamp>, latest: Timestamp, check: &mut Check) -> Timestamp {
+    let now = latest.0 - TimeDelta::days(LONGEST.into());
+    if until.is_some_and(|until| until.0 <= now) {
+        check.refuse("MutedUntil", "must be in the future");
+    }
+    check_latest(until, latest, check)
+}
+
+/// Checks the end of a known failure that exists. A time in the past ends it.
+fn check_latest(until: Option<Timestamp>, latest: Timestamp, check: &mut Check) -> Timestamp {
     match until {
         None => check.refuse("MutedUntil", "must be given"),
         Some(until) if until > latest => {

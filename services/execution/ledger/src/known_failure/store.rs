@@ -25,9 +25,10 @@ fn select(rest: &'static str) -> QueryAs<'static, Postgres, KnownFailure, PgArgu
     sqlx::query_as(AssertSqlSafe(format!(
         "select {columns} from known_failure k
          left join lateral (
-             select e.request_time
+             select e.request_time, r.test_case_name
              from kept_failure f
              join execution e on e.customer_id = f.customer_id and e.id = f.execution_id
+             join test_report r on r.customer_id = f.customer_id and r.id = f.test_report_id
              where f.customer_id = k.customer_id and f.project_id = k.project_id
                and f.fingerprint = k.fingerprint
                and (k.test_case_id is null or f.test_case_id = k.test_case_id)

@@ -1,5 +1,7 @@
 //! Reviews of several test reports of an execution, all or none.
 
+use std::collections::HashSet;
+
 use assay_auth::Caller;
 use assay_events::publish_all;
 use assay_ledger::{execution::store::lock, known_failure, progress::execution::ExecutionState};
@@ -31,10 +33,8 @@ pub(super) async fn review(
         return Err(reviewed_since(&store::judgements(tx, customer, &changed).await?, count));
     }
     let reports: Vec<_> = locked.into_iter().map(|report| report.id).collect();
-    if let Selection::Reports(sought) = &review.selection
-        && reports.len() < sought.len()
-    {
-        return Err(unfinished(sought, &reports));
+    if let Selection::Listed(sought, _) = &review.selection {
+        check_finished(sought, &reports)?;
     }
     let known_failures = mute(tx, caller, &state, &reports, review).await?;
     let muted = if review.mute.is_some() {
@@ -71,10 +71,15 @@ async fn mute(
     Ok(known.len())
 }
 
-/// The error that some of the reports cannot be reviewed.
-fn unfinished(sought: &[TestReportId], found: &[TestReportId]) -> Fault {
-    let missing: Vec<_> = sought.iter().filter(|id| !found.contains(id)).take(5).collect();
-    let ids = missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+/// Fails if some of the reports that are sought by their ids cannot be reviewed.
+fn check_finished(sought: &[TestReportId], found: &[TestReportId]) -> Result<(), Fault> {
+    let found: HashSet<_> = found.iter().collect();
+    let missing = sought.iter().filter(|id| !found.contains(id)).take(5);
+    let ids = missing.map(ToString::to_string).collect::<Vec<_>>();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let ids = ids.join(", ");
     let problem = format!("must be finished reports of the execution, which these are not: {ids}");
-    Fault::invalid("Reports", problem)
+    Err(Fault::invalid("Reports", problem))
 }

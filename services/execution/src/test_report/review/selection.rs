@@ -4,7 +4,8 @@ use assay_auth::Caller;
 use assay_fingerprint::Fingerprint;
 use assay_ledger::known_failure::rules::{check_end, check_ticket};
 use assay_proto::{
-    Fault, ReportStatus, TestReportId, TestResult, Timestamp, execution::ReviewInput, name_of,
+    Fault, ReportStatus, ResultChange, TestReportId, TestResult, Timestamp, execution::ReviewInput,
+    name_of,
 };
 use assay_records::Check;
 
@@ -14,11 +15,22 @@ use crate::test_report::rules::{is_review, require_permission};
 /// Maximum number of reports that are selected by their ids.
 const MOST_REPORTS: usize = 10_000;
 
+/// Maximum number of causes that select reports.
+const MOST_CAUSES: usize = 1000;
+
 /// The reports that are reviewed.
 pub(super) enum Selection {
-    Reports(Vec<TestReportId>),
-    Cause(Fingerprint),
+    /// Those with these ids, and those with these causes.
+    Listed(Vec<TestReportId>, Causes),
     Result(TestResult),
+}
+
+/// Causes that select reports, of all changes or of one, muted or not.
+#[derive(Default)]
+pub(super) struct Causes {
+    pub(super) fingerprints: Vec<Fingerprint>,
+    pub(super) change: Option<String>,
+    pub(super) muted: Option<bool>,
 }
 
 /// A review of several reports.
@@ -74,37 +86,53 @@ impl Review {
     }
 }
 
-impl Selection {
-    /// The ids, fingerprint and result, of which one is present.
-    pub(super) fn parts(&self) -> (Option<&[TestReportId]>, Option<&[u8]>, Option<String>) {
-        match self {
-            Self::Reports(ids) => (Some(ids), None, None),
-            Self::Cause(fingerprint) => (None, Some(&fingerprint.as_bytes()[..]), None),
-            Self::Result(result) => (None, None, Some(name_of(*result))),
+impl Causes {
+    fn of(input: &ReviewInput, check: &mut Check) -> Self {
+        if input.causes.len() > MOST_CAUSES {
+            check.refuse("Causes", format!("must have at most {MOST_CAUSES} fingerprints"));
+            return Self::default();
         }
+        let fingerprints = input.causes.iter().map(|cause| cause.parse()).collect();
+        let fingerprints = Result::unwrap_or_else(fingerprints, |_| {
+            check.refuse("Causes", "must be fingerprints of failures");
+            Vec::new()
+        });
+        let change = Some(input.change()).filter(|change| *change != ResultChange::Unspecified);
+        Self { fingerprints, change: change.map(name_of), muted: input.muted }
+    }
+
+    /// The fingerprints as they are stored.
+    pub(super) fn bytes(&self) -> Vec<&[u8]> {
+        self.fingerprints.iter().map(|fingerprint| &fingerprint.as_bytes()[..]).collect()
     }
 }
 
 fn selection(input: &ReviewInput, check: &mut Check) -> Result<Option<Selection>, Fault> {
     let result = input.result.and_then(|result| TestResult::try_from(result).ok());
     let mut selections = Vec::new();
-    if !input.reports.is_empty() {
+    if !input.reports.is_empty() || !input.causes.is_empty() {
         if input.reports.len() > MOST_REPORTS {
             check.refuse("Reports", format!("must have at most {MOST_REPORTS} ids"));
         }
         let ids = input.reports.iter().map(|id| TestReportId::from_field("Reports", id));
         let ids = check.read(ids.collect::<Result<Vec<_>, _>>())?;
-        selections.push(Selection::Reports(ids.unwrap_or_default()));
+        let causes = Causes::of(input, check);
+        selections.push(Selection::Listed(ids.unwrap_or_default(), causes));
     }
     if let Some(fingerprint) = &input.fingerprint {
         match fingerprint.parse() {
-            Ok(fingerprint) => selections.push(Selection::Cause(fingerprint)),
+            Ok(fingerprint) => {
+                let causes = Causes { fingerprints: vec![fingerprint], ..Causes::default() };
+                selections.push(Selection::Listed(Vec::new(), causes));
+            }
             Err(_) => check.refuse("Fingerprint", "must be the fingerprint of a failure"),
         }
     }
     selections.extend(result.map(Selection::Result));
     if check.is_ok() && selections.len() != 1 {
-        check.refuse("Reports", "must be given, or Fingerprint, or Result, and only one of them");
+        let rule = "must be given, or Causes, or Fingerprint, or Result, and only Reports and \
+                    Causes together";
+        check.refuse("Reports", rule);
     }
     Ok(selections.pop())
 }

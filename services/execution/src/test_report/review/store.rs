@@ -62,6 +62,13 @@ pub(super) async fn save(
     Ok(())
 }
 
+/// The condition that a report has one of the ids `$3`, or one of the causes `$4` and the change `$5`, and
+/// is muted or not.
+const LISTED: &str = "(id = any($3) or id = any(array(
+        select test_report_id from kept_failure
+        where customer_id = $1 and execution_id = $2 and fingerprint = any($4)
+    )) and ($5::text is null or change = $5) and ($6::bool is null or is_muted = $6))";
+
 /// Lists the selected reports of a locked execution that have ended without being canceled, with
 /// their versions.
 pub(super) async fn selected(
@@ -70,20 +77,23 @@ pub(super) async fn selected(
     execution: ExecutionId,
     selection: &Selection,
 ) -> Result<Vec<Locked>, Fault> {
-    let (ids, fingerprint, result) = selection.parts();
-    let reports = sqlx::query_as(
+    let condition = match selection {
+        Selection::Result(_) => "result = $3",
+        Selection::Listed(..) => LISTED,
+    };
+    let reports = sqlx::query_as(AssertSqlSafe(format!(
         "select id, revision from test_report r
          where customer_id = $1 and execution_id = $2
-           and status not in ('NotExecuted', 'Running', 'Canceled')
-           and ($3::uuid[] is null or id = any($3))
-           and ($4::bytea is null or id in (
-               select test_report_id from kept_failure
-               where customer_id = $1 and execution_id = $2 and fingerprint = $4
-           ))
-           and ($5::text is null or result = $5)
-         order by id",
-    );
-    let reports = reports.bind(customer).bind(execution).bind(ids).bind(fingerprint).bind(result);
+           and status not in ('NotExecuted', 'Running', 'Canceled') and {condition}
+         order by id"
+    )));
+    let reports = reports.bind(customer).bind(execution);
+    let reports = match selection {
+        Selection::Result(result) => reports.bind(name_of(*result)),
+        Selection::Listed(ids, causes) => {
+            reports.bind(ids).bind(causes.bytes()).bind(&causes.change).bind(causes.muted)
+        }
+    };
     Ok(reports.persistent(false).fetch_all(&mut **tx).await?)
 }
 
@@ -112,7 +122,11 @@ pub(super) async fn mute(
     review: &Review,
     mute: Mute,
 ) -> Result<Vec<(KnownFailureId, bool)>, Fault> {
-    let fingerprint = review.selection.parts().1;
+    // Of reports that a cause selects, only the failures with this cause.
+    let (ids, causes) = match &review.selection {
+        Selection::Listed(ids, causes) => (&ids[..], causes.bytes()),
+        Selection::Result(_) => (reports, Vec::new()),
+    };
     let muted = sqlx::query_as(
         "insert into known_failure (customer_id, id, project_id, fingerprint, test_case_id,
              headline, ticket, comment, muted_until, created_by_id, created_by)
@@ -123,7 +137,7 @@ pub(super) async fn mute(
                     case when not $4 then test_case_id end as test_case_id
              from failure
              where customer_id = $1 and execution_id = $2 and test_report_id = any($3)
-               and ($5::bytea is null or fingerprint = $5)
+               and (test_report_id = any($11) or fingerprint = any($5))
          ) as failed
          group by project_id, fingerprint, test_case_id
          on conflict on constraint known_failure_cause_key do update
@@ -137,12 +151,13 @@ pub(super) async fn mute(
         .bind(execution)
         .bind(reports)
         .bind(mute.every_case)
-        .bind(fingerprint)
+        .bind(causes)
         .bind(review.ticket.as_deref().unwrap_or_default())
         .bind(review.comment.as_deref().unwrap_or_default())
         .bind(mute.until)
         .bind(caller.user)
         .bind(&*caller.name)
+        .bind(ids)
         .fetch_all(&mut **tx)
         .await?)
 }

@@ -3,12 +3,14 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use assay_testkit::Answer;
-use chrono::{TimeDelta, Utc};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Reader;
-use crate::{customer::Customer, world::id};
+use crate::{
+    customer::Customer,
+    world::{id, in_days},
+};
 
 /// Markup, and characters that change the direction of text or are invisible.
 const EVIL: &str =
@@ -23,11 +25,6 @@ const ALIKE: usize = 4;
 /// A comment of almost the size that the interface accepts.
 fn long() -> String {
     EVIL.repeat(600)
-}
-
-#[expect(clippy::disallowed_methods, reason = "a client has the clock of its machine")]
-fn tomorrow() -> String {
-    (Utc::now() + TimeDelta::days(1)).to_rfc3339()
 }
 
 /// Returns the values of attributes that lead to other pages or load files.
@@ -141,7 +138,7 @@ async fn fill(reader: &Reader) -> (Value, String) {
     api.post(&format!("{at}/complete"), json!({})).await.expect(200);
     let review = json!({"Result": "Failed", "Status": "Rejected", "Comment": long(),
         "Ticket": "javascript:alert(1)//\"><img src=x onerror=alert(1)>",
-        "Known": {"MutedUntil": tomorrow()}});
+        "Known": {"MutedUntil": in_days(1)}});
     api.put(&format!("{at}/reviews"), review).await.ok();
     api.post("/api/users/current/tokens", json!({"Name": EVIL})).await;
     (execution, at)
