@@ -9,10 +9,25 @@
   const forms = {
     long: new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" }),
     short: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "numeric", minute: "2-digit" }),
+    day: new Intl.DateTimeFormat(undefined, { dateStyle: "medium" }),
+  };
+  const ago = new Intl.RelativeTimeFormat(undefined, { style: "short" });
+  const HOUR = 3_600_000;
+  const shown = (time, form) => {
+    if (form === "until") {
+      const isMidnight = time.getHours() + time.getMinutes() === 0;
+      return isMidnight ? forms.day.format(time - 1) : forms.long.format(time);
+    }
+    const age = Date.now() - time;
+    if (form === "long" || time.getFullYear() !== new Date().getFullYear()) return forms.long.format(time);
+    if (age < 0 || age >= 24 * HOUR) return forms.short.format(time);
+    return age < HOUR ? ago.format(-Math.floor(age / 60_000), "minute") : ago.format(-Math.floor(age / HOUR), "hour");
   };
   const localise = (root) => {
-    for (const time of all("time[data-form]", root)) {
-      time.textContent = forms[time.dataset.form].format(new Date(time.dateTime));
+    for (const element of all("time[data-form]", root)) {
+      const time = new Date(element.dateTime);
+      element.textContent = shown(time, element.dataset.form);
+      element.title = `${forms.long.format(time)} (${element.title})`;
     }
   };
 
@@ -34,67 +49,188 @@
     }
   };
 
+  // Selection of tests to judge: causes as a whole, and tests.
+  const review = one("#review");
+  const boxes = all("[name=report][type=checkbox]");
+  const causes = all("input.all");
+  const groupOf = (box) => box.closest(".group") || document;
+  const within = (cause) => all("[name=report][type=checkbox]", groupOf(cause));
+  const count = () => {
+    if (!review || !boxes.length) return;
+    const whole = causes.filter((box) => box.checked);
+    const covered = new Set(whole.flatMap(within));
+    const parts = whole.map((box) => Number(box.dataset.count ?? NaN));
+    const others = boxes.filter((box) => box.checked && !covered.has(box)).length;
+    const selected = parts.reduce((sum, part) => sum + part, others);
+    one("#selected").textContent = `${Number.isNaN(selected) ? "All" : selected} selected`;
+    review.hidden = selected === 0 && !one("[role=alert]", review);
+  };
+  for (const cause of causes) {
+    cause.addEventListener("change", () => {
+      for (const box of within(cause)) box.checked = cause.checked;
+    });
+    for (const box of within(cause)) {
+      box.addEventListener("change", () => box.checked || (cause.checked = false));
+    }
+  }
+  addEventListener("change", count);
+  // Browsers fill forms in again after scripts have run.
+  addEventListener("pageshow", count);
+  const isDirty = () =>
+    boxes.concat(causes).some((box) => box.checked !== box.defaultChecked) ||
+    all("input:not([type=checkbox]), textarea").some((field) => field.value !== field.defaultValue);
+
+  // Days of the time zone of the browser.
+  const pad = (number) => String(number).padStart(2, "0");
+  const dayAfter = (days) => {
+    const day = new Date();
+    day.setDate(day.getDate() + days);
+    return `${day.getFullYear()}-${pad(day.getMonth() + 1)}-${pad(day.getDate())}`;
+  };
+  for (const field of all("input[type=date]")) {
+    const offset = document.createElement("input");
+    Object.assign(offset, { type: "hidden", name: field.name + "Offset" });
+    const set = () => {
+      const [year, month, day] = field.value.split("-").map(Number);
+      // A day ends with the start of the next one.
+      const time = new Date(year, month - 1, day + ("last" in field.dataset ? 1 : 0));
+      offset.value = offset.defaultValue = field.value && time.getTimezoneOffset();
+    };
+    field.addEventListener("change", set);
+    field.after(offset);
+    set();
+    if (field.dataset.days) {
+      field.min = dayAfter(0);
+      field.max = dayAfter(field.dataset.days - 1);
+    }
+  }
+  for (const label of all(".utc")) label.remove();
+
+  // A judgement can be undone for ten seconds.
+  const SECONDS = 10_000;
+  review?.addEventListener("submit", () => {
+    const fields = new FormData(review);
+    const before = review.dataset.before;
+    const judged = boxes.some((box) => box.checked && "judged" in box.closest(".row").dataset);
+    sessionStorage.removeItem("undo");
+    if (fields.get("until") || judged) return;
+    const back = [...fields].filter(([name]) => ["report", "cause"].includes(name));
+    back.push(["status", before || "InReview"]);
+    if (before) back.push(["whole", "true"]);
+    for (const name of ["comment", "ticket"]) {
+      if (before) back.push([name, one(`[name=${name}]`, review).defaultValue]);
+      else if (fields.get(name)) back.push(["clear", name]);
+    }
+    sessionStorage.setItem("undo", JSON.stringify({ at: Date.now(), to: review.action, back }));
+  });
+  const offerUndo = () => {
+    const done = one("#reviewed");
+    const { at, to, back } = JSON.parse(sessionStorage.getItem("undo") || "{}");
+    const left = at + SECONDS - Date.now();
+    if (!done || !(left > 0)) return;
+    const form = document.createElement("form");
+    Object.assign(form, { method: "post", action: to, className: "undo" });
+    for (const [name, value] of back) {
+      const field = document.createElement("input");
+      Object.assign(field, { type: "hidden", name, value });
+      form.append(field);
+    }
+    const button = document.createElement("button");
+    button.textContent = "Undo";
+    form.append(button);
+    done.after(form);
+    setTimeout(() => form.remove(), left);
+  };
+
   // Progress of a running execution, while somebody looks at it.
   const follow = () => {
-    const summary = one("[data-progress]");
+    const summary = one("#summary[data-progress]");
     if (!summary) return;
+    const shown = Number(summary.dataset.done);
     let tag = "";
+    const say = (text, href, label) => {
+      const news = one("#news");
+      if (news.textContent === text + label) return;
+      const link = document.createElement("a");
+      Object.assign(link, { href, textContent: label });
+      news.replaceChildren(text, link);
+      news.hidden = false;
+    };
+    const here = location.pathname + location.search;
     const refresh = async () => {
       if (document.hidden) return;
       const headers = tag ? { "If-None-Match": tag } : {};
       const response = await fetch(summary.dataset.progress, { headers }).catch(() => null);
       if (!response || response.status === 304) return;
-      if (!response.ok || response.redirected) return clearInterval(timer);
+      if (response.redirected) {
+        clearInterval(timer);
+        const login = "/login?next=" + encodeURIComponent(here);
+        return say("Stopped: your session has ended. ", login, "Log in again");
+      }
+      if (!response.ok) return;
       tag = response.headers.get("ETag") || "";
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       const fresh = one("#summary", page);
-      if (!fresh.dataset.progress) return location.reload();
-      one("#summary").replaceChildren(...fresh.childNodes);
-      localise(one("#summary"));
+      const focused = summary.contains(document.activeElement) && document.activeElement;
+      summary.replaceChildren(...fresh.childNodes);
+      localise(summary);
+      const same = (link) => focused && link.getAttribute("href") === focused.getAttribute("href");
+      all("a", summary).find(same)?.focus();
+      document.title = fresh.dataset.title + " · Assay";
+      if (!fresh.dataset.progress) {
+        clearInterval(timer);
+        const isUsed = isDirty() || document.activeElement !== document.body;
+        return isUsed ? say("The execution has ended. ", here, "Show all results") : location.reload();
+      }
+      const more = Number(fresh.dataset.done) - shown;
+      if (more > 0) say(`${more} new ${more === 1 ? "result" : "results"}. `, here, "Show");
     };
     const timer = setInterval(refresh, 2000);
   };
 
-  // Selection of tests to judge.
-  const review = one("#review");
-  const boxes = all("[name=report][type=checkbox]");
-  const count = () => {
-    const selected = boxes.filter((box) => box.checked).length;
-    if (!review || !boxes.length) return;
-    one("#selected").textContent = `${selected} selected`;
-    review.hidden = !selected && !one("[name=fingerprint], [role=alert]", review);
-  };
-  for (const group of all(".group")) {
-    const every = one(".all", group);
-    if (!every) continue;
-    every.hidden = false;
-    every.addEventListener("change", () => {
-      for (const box of all("[name=report]", group)) box.checked = every.checked;
-    });
-  }
-  addEventListener("change", count);
-
   // Keys.
   const rows = all(".row").filter((row) => one("a", row));
-  let at = rows.findIndex((row) => "#" + row.id === location.hash);
-  const go = (to) => {
-    if (to < 0 || to >= rows.length) return;
+  const start = location.hash.slice(1) || sessionStorage.getItem("row");
+  sessionStorage.removeItem("row");
+  let at = start ? rows.findIndex((row) => row.id === start) : -1;
+  const mark = (to) => {
     rows[at]?.classList.remove("cur");
     at = to;
     rows[at].classList.add("cur");
+  };
+  const go = (to) => {
+    if (to < 0 || to >= rows.length) return;
+    mark(to);
     one("a", rows[at]).focus();
   };
+  addEventListener("focusin", (event) => {
+    const to = rows.indexOf(event.target.closest?.(".row"));
+    if (to >= 0) mark(to);
+  });
+  const group = () => rows[at]?.closest(".group");
+  const goToCause = (by) => {
+    const others = rows.filter((row) => row.closest(".group") !== group());
+    const before = others.filter((row) => rows.indexOf(row) < at);
+    // The first row of the cause.
+    const of = by > 0 ? others[before.length] : before.at(-1) && one(".row", before.at(-1).closest(".group"));
+    go(rows.indexOf(of));
+  };
+  // After a judgement, keys go on from the row.
+  review?.addEventListener("submit", () => rows[at] && sessionStorage.setItem("row", rows[at].id));
   const link = (rel) => one(`a[rel=${rel}]`);
   const step = (by) => {
     if (rows.length) return go(at + by);
     link(by > 0 ? "next" : "prev")?.click();
   };
-  const judge = (key) => review && one(`[data-key=${key}]`, review)?.click();
+  const judge = (key) => review && !review.hidden && one(`[data-key=${key}]`, review)?.click();
   const actions = {
     j: () => step(1),
     k: () => step(-1),
     u: () => link("up")?.click(),
     x: () => one("[type=checkbox]", rows[at] || document.createElement("p"))?.click(),
+    c: () => group() && one("input.all", group())?.click(),
+    n: () => goToCause(1),
+    p: () => goToCause(-1),
     a: () => judge("a"),
     r: () => judge("r"),
     i: () => judge("i"),
@@ -116,5 +252,6 @@
   count();
   localise(document);
   addCopyButtons(document);
+  offerUndo();
   follow();
 })();

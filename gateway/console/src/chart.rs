@@ -10,5 +10,5 @@ pub(crate) use self::{
     quartiles::{Quartiles, box_plot},
     strip::{bar, cells, strip},
     symbol::{flaky, glyph, sprite},
-    trend::{durations, trend},
+    trend::{durations, most_failures, trend},
 };

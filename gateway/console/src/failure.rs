@@ -46,7 +46,10 @@ impl Problem {
         let Document { mut detail, trace_id, errors } =
             serde_json::from_slice(body).unwrap_or_default();
         for FieldProblem { pointer, detail: rule } in errors {
-            detail = format!("{detail}; {}: {rule}", pointer.trim_start_matches('/'));
+            let stated = format!("{}: {rule}", pointer.trim_start_matches('/'));
+            if !detail.contains(&stated) {
+                detail = format!("{detail}; {stated}");
+            }
         }
         Self { status, detail, trace_id }
     }
@@ -83,6 +86,11 @@ impl Failure {
             Self::Refused(Problem { status: StatusCode::CONFLICT, detail, .. }) => Ok(detail),
             failure => Err(failure),
         }
+    }
+
+    /// Returns whether a record does not exist.
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(self, Self::Refused(Problem { status: StatusCode::NOT_FOUND, .. }))
     }
 
     /// Another page has sent a form.

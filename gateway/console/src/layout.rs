@@ -25,8 +25,6 @@ pub(crate) struct Page<'a> {
     pub(crate) title: String,
     /// The pages above this one, from the outermost.
     pub(crate) trail: Vec<Crumb>,
-    /// Seconds after which browsers without scripts load the page again.
-    pub(crate) refresh: Option<u32>,
     pub(crate) body: Markup,
 }
 
@@ -35,7 +33,7 @@ pub(crate) struct Crumb(pub(crate) String, pub(crate) Markup);
 
 impl IntoResponse for Page<'_> {
     fn into_response(self) -> Response {
-        let Self { user, title, trail, refresh, body } = self;
+        let Self { user, title, trail, body } = self;
         let header = html! {
             (logo())
             nav.trail aria-label="Breadcrumb" {
@@ -48,19 +46,19 @@ impl IntoResponse for Page<'_> {
                 button.quiet { "Log out" }
             }
         };
-        document(StatusCode::OK, &title, refresh, &header, &body)
+        document(StatusCode::OK, &title, &header, &body)
     }
 }
 
 /// Returns a page without a user: a form or a failure.
 pub(crate) fn bare(status: StatusCode, title: &str, body: &Markup) -> Response {
     let body = html! { div.bare { h1 { (title) } (body) } };
-    document(status, title, None, &logo(), &body)
+    document(status, title, &logo(), &body)
 }
 
 /// Returns a page for readers without an account.
-pub(crate) fn open(title: &str, refresh: Option<u32>, body: &Markup) -> Response {
-    document(StatusCode::OK, title, refresh, &logo(), body)
+pub(crate) fn open(title: &str, body: &Markup) -> Response {
+    document(StatusCode::OK, title, &logo(), body)
 }
 
 fn logo() -> Markup {
@@ -75,13 +73,7 @@ fn logo() -> Markup {
     }
 }
 
-fn document(
-    status: StatusCode,
-    title: &str,
-    refresh: Option<u32>,
-    header: &Markup,
-    body: &Markup,
-) -> Response {
+fn document(status: StatusCode, title: &str, header: &Markup, body: &Markup) -> Response {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -93,9 +85,6 @@ fn document(
                 link rel="icon" href=(ICON.url()) type="image/svg+xml";
                 link rel="stylesheet" href=(STYLE.url());
                 script src=(SCRIPT.url()) defer {}
-                @if let Some(seconds) = refresh {
-                    noscript { meta http-equiv="refresh" content=(seconds); }
-                }
             }
             body {
                 a.skip href="#main" { "Skip to content" }
@@ -116,10 +105,12 @@ fn document(
 
 /// The keys that the script handles, which `?` shows.
 fn keys() -> Markup {
-    const KEYS: [(&str, &str); 8] = [
+    const KEYS: [(&str, &str); 10] = [
         ("j", "Next row, next test"),
         ("k", "Previous row, previous test"),
+        ("n p", "Next and previous cause"),
         ("x", "Select the row"),
+        ("c", "Select the cause of the row"),
         ("a r i", "Accept, reject or investigate the selection"),
         ("Enter", "Open the row"),
         ("u", "Back to the list"),

@@ -1,6 +1,7 @@
 //! Texts for people: untrusted ones made safe, numbers, durations and times.
 
 mod ansi;
+mod day;
 mod duration;
 mod excerpt;
 mod link;
@@ -10,10 +11,11 @@ mod time;
 
 pub(crate) use self::{
     ansi::ansi,
+    day::{end_of_day, zoned_day},
     duration::duration,
     excerpt::{Allowance, beginning},
     link::{Link, link},
     number::{counted, number},
     plain::{clean, plain},
-    time::{long_time, short_time},
+    time::{long_time, short_time, time_before},
 };

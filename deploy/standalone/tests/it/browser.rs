@@ -18,10 +18,11 @@ pub(crate) struct Browser {
 }
 
 /// Starts the driver of the browser, and returns it with its port. Returns `None` if it exits: it
-/// binds a port of IPv4 first, which another program may have in IPv6.
-async fn driver() -> Option<(Child, u16)> {
+/// binds a port of IPv4 first, which another program may have in IPv6. Its browser is in a time zone.
+async fn driver(time_zone: &str) -> Option<(Child, u16)> {
     let mut driver = Command::new("chromedriver")
         .arg("--port=0")
+        .env("TZ", time_zone)
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
@@ -40,6 +41,11 @@ impl Browser {
         Self::open_with(json!({})).await
     }
 
+    /// Opens a browser in a time zone.
+    pub(crate) async fn open_at(time_zone: &str) -> Self {
+        Self::open_with_zone(json!({}), time_zone).await
+    }
+
     /// Opens a browser in which pages cannot run scripts.
     pub(crate) async fn open_without_scripts() -> Self {
         const BLOCKED: u8 = 2;
@@ -56,10 +62,14 @@ impl Browser {
     }
 
     /// Opens a browser with further options, and arguments in addition to those of all.
-    async fn open_with(mut options: Value) -> Self {
-        let (driver, port) = match driver().await {
+    async fn open_with(options: Value) -> Self {
+        Self::open_with_zone(options, "UTC").await
+    }
+
+    async fn open_with_zone(mut options: Value, time_zone: &str) -> Self {
+        let (driver, port) = match driver(time_zone).await {
             Some(started) => started,
-            None => driver().await.expect("chromedriver exited twice"),
+            None => driver(time_zone).await.expect("chromedriver exited twice"),
         };
         let arguments = [
             "--headless=new",

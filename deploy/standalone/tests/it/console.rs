@@ -6,12 +6,14 @@ mod conflict;
 mod first_session;
 mod hostile;
 mod look;
+mod numbers;
 mod pages;
 mod password;
 mod review;
 mod session;
 mod share;
 mod story;
+mod triage;
 mod weight;
 
 use assay_testkit::{Answer, Api};
@@ -105,16 +107,17 @@ fn filled(request: RequestBuilder, fields: &[(&str, &str)]) -> RequestBuilder {
     request.header("content-type", "application/x-www-form-urlencoded").body(form)
 }
 
-/// A report of two tests; each fails with a message if it has one.
-fn junit(card: &str, transfer: &str) -> String {
-    let case = |name: &str, message: &str| {
+/// A report of tests that fail with their message, or pass without one.
+fn tests<'a>(of: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let case = |(name, message): (&str, &str)| {
         let failure = format!("<failure message='{message}'>{message}</failure>");
         let failure = if message.is_empty() { String::new() } else { failure };
         format!("<testcase classname='checkout' name='{name}' time='8.2'>{failure}</testcase>")
     };
-    format!(
-        "<testsuite>{}{}</testsuite>",
-        case("pays by card", card),
-        case("pays by transfer", transfer)
-    )
+    format!("<testsuite>{}</testsuite>", of.into_iter().map(case).collect::<String>())
+}
+
+/// A report of two tests; each fails with a message if it has one.
+fn junit(card: &str, transfer: &str) -> String {
+    tests([("pays by card", card), ("pays by transfer", transfer)])
 }

@@ -121,6 +121,7 @@ impl Tenant {
         let executions = format!("{}/executions", self.set());
         let done = self.api.post(&executions, json!({"Mode": "External"})).await.created();
         self.remember("testReportId", &done["TestReports"][0]);
+        self.remember("completedExecutionId", &done);
         let at = format!("{}/executions/{}", self.project(), id(&done));
         let log = format!("{at}/results/artifacts/log.txt");
         Answer::of(self.api.request(Method::PUT, &log).body("a log")).await.ok();

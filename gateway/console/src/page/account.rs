@@ -68,7 +68,7 @@ async fn show(Session { api, user }: &Session, notice: Markup) -> Result<Page<'_
         }
     };
     let title = "Account".to_owned();
-    Ok(Page { user, title, trail: below_projects(), refresh: None, body })
+    Ok(Page { user, title, trail: below_projects(), body })
 }
 
 fn customers(memberships: &[Membership]) -> Markup {

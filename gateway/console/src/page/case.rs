@@ -8,19 +8,20 @@ use axum::{
 };
 use futures::try_join;
 use maud::{Markup, html};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
     classification,
-    paged::Paged,
-    part::{below_project, facts, subject},
+    paged::{Paged, unless_empty},
+    part::{below_project, facts, subject, taken, text_field},
 };
 use crate::{
     api::{Console, List},
     chart::{Quartiles, box_plot, durations, flaky, glyph},
     failure::Failure,
     layout::Page,
-    page::row::identifier,
+    page::{review::is_judged, row::identifier},
     record::{Outcome, Project, TestCase, TestCaseRun, TestSetEntry},
     session::Session,
     text::{duration, plain, short_time},
@@ -33,10 +34,22 @@ pub(super) fn routes() -> Router<Console> {
     Router::new().route("/cases/{case}", get(page))
 }
 
+/// The runs to show, as the interface names them.
+#[derive(Clone, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Filter {
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    test_set_id: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    environment_id: Option<String>,
+}
+
 async fn page(
     Session { api, user }: Session,
     Path(id): Path<Uuid>,
-    Query(query): Query<Paged<()>>,
+    Query(query): Query<Paged<Filter>>,
 ) -> Result<impl IntoResponse, Failure> {
     let case = api.get::<TestCase>(&format!("/api/projects/0/testcases/{id}"), &()).await?;
     let project = format!("/api/projects/{}", case.project_id);
@@ -54,11 +67,29 @@ async fn page(
         @if let Some(description) = &case.description { p.lead { (plain(description)) } }
         (classification::shown(&case.classification, &format!("/projects/{}/cases", case.project_id)))
         (sets_of(&case, &sets))
-        @if runs.items.is_empty() { p.empty { "This test has not been executed yet." } }
+        @let is_filtered = query.filter != Filter::default();
+        @if is_filtered || !runs.items.is_empty() { (filters(&case, &query.filter)) }
+        @if runs.items.is_empty() && is_filtered { p.empty { "No run matches these filters." } }
+        @else if runs.items.is_empty() { p.empty { "This test has not been executed yet." } }
         @else { (overview(&runs.items)) (history_of(&case, &runs, &query)) }
     };
     let (title, trail) = (case.name.clone(), below_project(&project));
-    Ok(Page { user: &user, title, trail, refresh: None, body }.into_response())
+    Ok(Page { user: &user, title, trail, body }.into_response())
+}
+
+fn filters(case: &TestCase, filter: &Filter) -> Markup {
+    let path = format!("/cases/{}", case.id);
+    let hidden = [("testSetId", &filter.test_set_id), ("environmentId", &filter.environment_id)];
+    html! {
+        form.filters action=(path) {
+            (text_field("branch", "Branch", filter.branch.as_deref()))
+            @for (name, value) in hidden {
+                @if let Some(value) = value { input type="hidden" name=(name) value=(value); }
+            }
+            button { "Filter" }
+            @if *filter != Filter::default() { a.button.quiet href=(path) { "Clear" } }
+        }
+    }
 }
 
 fn sets_of(case: &TestCase, sets: &List<TestSetEntry>) -> Markup {
@@ -112,7 +143,7 @@ fn distribution(quartiles: &Quartiles) -> Markup {
     }
 }
 
-fn history_of(case: &TestCase, runs: &List<TestCaseRun>, query: &Paged<()>) -> Markup {
+fn history_of(case: &TestCase, runs: &List<TestCaseRun>, query: &Paged<Filter>) -> Markup {
     let path = format!("/cases/{}", case.id);
     html! {
         h2 { "Runs" }
@@ -123,7 +154,7 @@ fn history_of(case: &TestCase, runs: &List<TestCaseRun>, query: &Paged<()>) -> M
 
 fn run_row(run: &TestCaseRun) -> Markup {
     let subject = subject(run.software_name.as_deref(), run.software_version.as_deref());
-    let is_judged = matches!(run.status.as_str(), "Accepted" | "Rejected" | "Investigation");
+    let is_judged = is_judged(&run.status);
     html! {
         li.row.past {
             span.mark {
@@ -132,10 +163,17 @@ fn run_row(run: &TestCaseRun) -> Markup {
             }
             span.what {
                 a href=(format!("/reports/{}", run.id)) { (short_time(run.request_time)) }
-                span.facts { (facts([run.environment_name.as_deref(), subject.as_deref()])) }
+                span.facts {
+                    (facts([
+                        run.branch.as_deref(),
+                        Some(run.test_set_name.as_str()),
+                        run.environment_name.as_deref(),
+                        subject.as_deref(),
+                    ]))
+                }
             }
             span.marks { @if is_judged { span.badge.none { (run.status) } } }
-            span.time { (duration(run.total_duration_in_sec)) }
+            span.time title="All instances and attempts together" { (taken(run.result, run.total_duration_in_sec)) }
         }
     }
 }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::{
     classification::Place,
     paged::{Paged, unless_empty},
-    part::below_project,
+    part::{below_project, taken},
     row::place,
 };
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
     layout::Page,
     record::{Outcome, Project, TestCaseEntry},
     session::Session,
-    text::{clean, duration, plain},
+    text::{clean, plain},
 };
 
 /// Number of test cases on a page.
@@ -62,7 +62,7 @@ async fn page(
     };
     let title = "Test cases".to_owned();
     let trail = below_project(&project);
-    Ok(Page { user: &user, title, trail, refresh: None, body }.into_response())
+    Ok(Page { user: &user, title, trail, body }.into_response())
 }
 
 fn filters(path: &str, filter: &Filter) -> Markup {
@@ -105,7 +105,9 @@ pub(super) fn case_row(case: &TestCaseEntry) -> Markup {
             }
             span.marks {}
             span.history { @if !outcomes.is_empty() { (strip(&outcomes)) } }
-            span.time { @if let Some(run) = latest { (duration(run.average_duration_in_sec)) } }
+            span.time title="Average of the instances of the latest run" {
+                @if let Some(run) = latest { (taken(run.result, run.average_duration_in_sec)) }
+            }
         }
     }
 }

@@ -17,6 +17,7 @@ use axum::{
 use futures::try_join;
 use http::header::ETAG;
 use maud::{Markup, html};
+use serde::Serialize;
 use uuid::Uuid;
 
 pub(super) use self::{
@@ -33,8 +34,9 @@ use crate::{
     api::{Api, Console, List, address},
     failure::Failure,
     layout::Page,
-    record::{FailureMatch, Project, Summary, Verdict},
+    record::{FailureMatch, Position, Project, Summary, Verdict},
     session::Session,
+    text::number,
 };
 
 pub(super) fn routes() -> Router<Console> {
@@ -63,7 +65,9 @@ async fn judge(
     Query(query): Query<Paged<Filter>>,
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Result<Response, Failure> {
-    match Entry::read(pairs).send(&session.api, &path(id), None).await? {
+    let filter = query.filter.of_interface(query.filter.explicit_tab().unwrap_or(Tab::All));
+    let entry = Entry::read(pairs).among(filter.change, filter.muted);
+    match entry.send(&session.api, &path(id), None).await? {
         Ok(reviewed) => {
             let here = address(&format!("/executions/{id}"), &query);
             Ok(Redirect::to(&reviewed.announced_on(&here)).into_response())
@@ -86,28 +90,29 @@ async fn show(
     let (filter, tab) = (&query.filter, query.filter.tab(&summary.changes));
     let verdict_path = format!("{}/verdict", path(id));
     let may_review = review::may_review(user);
-    let selected = may_review.then_some(&entry.reports[..]);
+    let selected = may_review.then_some(&entry.selected[..]);
     let place = Place::of(id);
-    let (project, verdict, results, matches) = try_join!(
+    let (project, verdict, results, matches, last) = try_join!(
         project(api, &summary),
         api.get::<Verdict>(&verdict_path, &()),
         results(api, &place, tab, query, summary.execution.is_running(), selected),
         matches(api, &summary, filter.fingerprint.as_deref().filter(|_| may_review)),
+        last(api, id, announcement, query),
     )?;
 
     let execution = &summary.execution;
-    let cause = filter.fingerprint.as_deref().zip(matches.as_ref());
-    let scope = cause.map_or(Scope::Selected, |(cause, matches)| Scope::Cause(cause, matches));
+    let scope = matches.as_ref().map_or(Scope::Selected, Scope::Cause);
     let body = html! {
         (header::header(&summary, Some(&verdict), tab, query))
+        @if execution.is_running() { (running(&address(&place.page, query))) }
         (announcement.show())
+        @if let Some(last) = last { (end_of_walk(&last)) }
         (results)
         (review::form(user, &format!("/executions/{id}?{}", query.encode(tab)), scope, entry))
     };
     let trail = below_set(&project, &execution.test_set_id, &execution.test_set_name);
-    let refresh = execution.is_running().then_some(5);
     let title = header::title(&summary);
-    Ok(Page { user, title, trail, refresh, body }.into_response())
+    Ok(Page { user, title, trail, body }.into_response())
 }
 
 async fn project(api: &Api, summary: &Summary) -> Result<Project, Failure> {
@@ -155,18 +160,51 @@ async fn progress(
     Ok((headers, Html(header)).into_response())
 }
 
-/// Returns the ids of the test reports that a list shows, in its order, and the query of the next
-/// part.
-pub(super) async fn order(
+/// The place in which the script says what is new, and a link for browsers without scripts.
+fn running(here: &str) -> Markup {
+    html! {
+        p #news role="status" hidden {}
+        noscript { p { a.button href=(here) { "Refresh" } } }
+    }
+}
+
+/// Returns the position of the last test of a list, if the page shows the list after it.
+async fn last(
     api: &Api,
     id: Uuid,
+    announcement: &Announcement,
     query: &Paged<Filter>,
-) -> Result<(Vec<String>, Option<Paged<Filter>>), Failure> {
-    // Without a change in its filter, the list is not one of causes.
-    let (place, tab) = (Place::of(id), query.filter.explicit_tab().unwrap_or(Tab::All));
-    if query.filter.is_grouped(tab) {
-        causes::order(api, &place, tab, query).await
-    } else {
-        list::order(api, &place, tab, query).await
+) -> Result<Option<Position>, Failure> {
+    let last = announcement.last.as_deref().and_then(|last| last.parse().ok());
+    let Some(last) = last else { return Ok(None) };
+    position(api, id, last, query).await.map(Some)
+}
+
+fn end_of_walk(last: &Position) -> Markup {
+    html! {
+        p.done role="status" {
+            "That was the last one: " (number(last.reviewed)) " of " (number(last.total)) " reviewed."
+        }
     }
+}
+
+/// Returns the position of a test report in the list of this query.
+pub(super) async fn position(
+    api: &Api,
+    id: Uuid,
+    report: Uuid,
+    query: &Paged<Filter>,
+) -> Result<Position, Failure> {
+    #[derive(Serialize)]
+    struct List {
+        #[serde(rename = "byCause")]
+        by_cause: bool,
+        #[serde(flatten)]
+        filter: Filter,
+    }
+    // Without a change in its filter, the list is not one of causes.
+    let tab = query.filter.explicit_tab().unwrap_or(Tab::All);
+    let by_cause = query.filter.is_grouped(tab);
+    let list = List { by_cause, filter: query.filter.of_interface(tab) };
+    api.get(&format!("{}/reports/{report}/position", path(id)), &list).await
 }

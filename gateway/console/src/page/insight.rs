@@ -126,7 +126,7 @@ async fn page(
     };
     let title = format!("{} · {}", kind.label, project.name);
     let trail = below_project(&project);
-    Ok(Page { user: &user, title, trail, refresh: None, body }.into_response())
+    Ok(Page { user: &user, title, trail, body }.into_response())
 }
 
 /// Reads the rows of a page, and the cursor of the next one.
@@ -199,7 +199,9 @@ fn row(insight: &Insight, kind: &Kind) -> Markup {
                 }
             }
             span.history { @if !outcomes.is_empty() { (strip(&outcomes)) } }
-            span.time { (duration(insight.average_duration_in_sec)) }
+            span.time title="Average of all instances and attempts of a run together" {
+                (duration(insight.average_duration_in_sec))
+            }
         }
     }
 }

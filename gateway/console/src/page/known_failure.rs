@@ -1,17 +1,21 @@
 //! `/projects/{projectId}/knownfailures`: the causes that are muted, until they are ended.
 
 use axum::{
-    Router,
+    Form, Router,
     extract::{Path, Query},
-    response::{IntoResponse, Redirect},
+    response::{IntoResponse, Redirect, Response},
     routing::{get, post},
 };
 use futures::try_join;
+use http::Method;
 use maud::{Markup, html};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{paged::Paged, part::below_project};
+use super::{
+    paged::Paged,
+    part::{below_project, ticket},
+};
 use crate::{
     api::Console,
     claims::Claims,
@@ -19,7 +23,7 @@ use crate::{
     layout::Page,
     record::{Project, Time},
     session::Session,
-    text::{ansi, beginning, clean, plain, short_time},
+    text::{ansi, beginning, clean, counted, plain, short_time, time_before},
 };
 
 /// Number of known failures on a page.
@@ -28,15 +32,18 @@ const KNOWN_FAILURES: u32 = 50;
 pub(super) fn routes() -> Router<Console> {
     Router::new()
         .route("/projects/{project}/knownfailures", get(page))
-        .route("/projects/{project}/knownfailures/{known}/delete", post(delete))
+        .route("/projects/{project}/knownfailures/end", post(end))
+        .route("/projects/{project}/knownfailures/restore", post(restore))
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct KnownFailure {
     id: String,
+    fingerprint: String,
     headline: String,
     test_case_id: Option<String>,
+    test_case_name: Option<String>,
     ticket: String,
     comment: String,
     muted_until: Time,
@@ -44,11 +51,51 @@ struct KnownFailure {
     last_seen: Option<Time>,
 }
 
+/// A known failure that has been ended, to make it known again.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Ended {
+    fingerprint: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test_case_id: Option<String>,
+    every_case: bool,
+    ticket: String,
+    comment: String,
+    muted_until: Time,
+}
+
+impl KnownFailure {
+    /// Returns whether both mute the same cause in the same way, of different tests.
+    fn is_like(&self, other: &Self) -> bool {
+        let of = |known: &Self| {
+            let Self { fingerprint, ticket, comment, muted_until, created_by, .. } = known;
+            let texts = [fingerprint, ticket, comment, created_by].map(Clone::clone);
+            (texts, *muted_until, known.test_case_id.is_none())
+        };
+        of(self) == of(other)
+    }
+
+    fn end(self) -> Ended {
+        let Self { fingerprint, test_case_id, ticket, comment, muted_until, .. } = self;
+        let every_case = test_case_id.is_none();
+        Ended { fingerprint, test_case_id, every_case, ticket, comment, muted_until }
+    }
+}
+
 async fn page(
-    Session { api, user }: Session,
+    session: Session,
     Path(id): Path<Uuid>,
     Query(query): Query<Paged<()>>,
-) -> Result<impl IntoResponse, Failure> {
+) -> Result<Response, Failure> {
+    show(&session, id, &query, &html! {}).await
+}
+
+async fn show(
+    Session { api, user }: &Session,
+    id: Uuid,
+    query: &Paged<()>,
+    announcement: &Markup,
+) -> Result<Response, Failure> {
     let (project, listed) = (format!("/api/projects/{id}"), query.listed(KNOWN_FAILURES));
     let known = format!("{project}/knownfailures");
     let (project, known) =
@@ -56,20 +103,26 @@ async fn page(
     let path = format!("/projects/{id}/knownfailures");
     let body = html! {
         div.head { h1 { "Known failures" } }
+        (announcement)
         p.lead {
             "Failures with these causes are muted until the date: they do not count as new. Review \
              failures of an execution to add some."
         }
         @if known.items.is_empty() { p.empty { "No failure is muted." } }
-        ul.rows.spaced { @for one in &known.items { (row(&path, one, &user)) } }
+        ul.rows.spaced { @for alike in known.items.chunk_by(KnownFailure::is_like) {
+            (row(&path, alike, user))
+        } }
         (query.pager(&path, known.next.as_deref()))
     };
-    let title = "Known failures".to_owned();
+    let title = format!("Known failures · {}", project.name);
     let trail = below_project(&project);
-    Ok(Page { user: &user, title, trail, refresh: None, body }.into_response())
+    Ok(Page { user, title, trail, body }.into_response())
 }
 
-fn row(path: &str, known: &KnownFailure, user: &Claims) -> Markup {
+/// Known failures of one cause as a row.
+fn row(path: &str, alike: &[KnownFailure], user: &Claims) -> Markup {
+    let [known, ..] = alike else { return html! {} };
+    let seen = alike.iter().filter_map(|known| known.last_seen).max();
     html! {
         li.row.past {
             span.mark {}
@@ -77,34 +130,107 @@ fn row(path: &str, known: &KnownFailure, user: &Claims) -> Markup {
                 pre { (ansi(&known.headline)) }
                 @if !known.comment.is_empty() { p.small { bdi { (plain(&beginning(&known.comment))) } } }
                 span.facts {
-                    span.fact { "until " (short_time(known.muted_until)) }
-                    span.fact {
-                        @match &known.test_case_id {
-                            Some(case) => a href=(format!("/cases/{case}")) { "one test" },
-                            None => "every test",
-                        }
-                    }
+                    span.fact { "until " (time_before(known.muted_until)) }
+                    @if known.test_case_id.is_none() { span.fact { "every test" } }
+                    @else if let [known] = alike { span.fact { (case(known)) } }
                     span.fact { "by " bdi { (plain(&known.created_by)) } }
-                    @if let Some(time) = known.last_seen { span.fact { "last seen " (short_time(time)) } }
+                    @if let Some(time) = seen { span.fact { "last seen " (short_time(time)) } }
+                }
+                @if alike.len() > 1 {
+                    details {
+                        summary { (count(alike.len(), "test")) }
+                        ul { @for known in alike { li { (case(known)) } } }
+                    }
                 }
             }
-            span.marks {
-                @if !known.ticket.is_empty() { span.badge.none { bdi { (plain(&known.ticket)) } } }
-            }
+            span.marks { @if !known.ticket.is_empty() { (ticket(&known.ticket)) } }
             @if user.may("Accept") {
-                form.time method="post" action=(format!("{path}/{}/delete", known.id)) {
-                    button aria-label=(format!("End: {}", clean(&known.headline))) { "End" }
+                form.time method="post" action=(format!("{path}/end")) {
+                    @for known in alike { input type="hidden" name="known" value=(known.id); }
+                    button aria-label=(name_of(alike)) { "End" }
                 }
             }
         }
     }
 }
 
-/// Ends a known failure: its failures in later executions count again.
-async fn delete(
+fn case(known: &KnownFailure) -> Markup {
+    let name = known.test_case_name.as_deref().unwrap_or("one test");
+    html! {
+        @if let Some(case) = &known.test_case_id {
+            a href=(format!("/cases/{case}")) { bdi { (plain(name)) } }
+        }
+    }
+}
+
+/// Returns the name of the button that ends known failures.
+fn name_of(alike: &[KnownFailure]) -> String {
+    let headline = alike.first().map(|known| known.headline.as_str()).unwrap_or_default();
+    let of = match alike {
+        [one] => one.test_case_name.clone().unwrap_or_else(|| "every test".to_owned()),
+        several => count(several.len(), "test"),
+    };
+    format!("End for {}: {}", clean(&of), clean(headline))
+}
+
+fn count(count: usize, noun: &str) -> String {
+    counted(i64::try_from(count).unwrap_or(i64::MAX), noun)
+}
+
+/// Reads the values of a form.
+fn values(pairs: Vec<(String, String)>) -> impl Iterator<Item = String> {
+    let known = pairs.into_iter().filter(|(name, _)| name == "known").map(|(_, value)| value);
+    known.take(KNOWN_FAILURES as usize)
+}
+
+/// Ends known failures: their failures in later executions count again. Those that have ended meanwhile
+/// are left out.
+async fn end(
+    session: Session,
+    Path(project): Path<Uuid>,
+    Form(pairs): Form<Vec<(String, String)>>,
+) -> Result<Response, Failure> {
+    let mut ended = Vec::new();
+    for id in values(pairs) {
+        let id: Uuid = id.parse().map_err(|_| Failure::not_found())?;
+        let path = format!("/api/projects/{project}/knownfailures/{id}");
+        let known = session.api.get::<KnownFailure>(&path, &()).await.map(KnownFailure::end);
+        let Some(known) = found(known)? else { continue };
+        if found(session.api.delete(&path).await)?.is_some() {
+            ended.push(serde_json::to_string(&known).map_err(|_| Failure::internal())?);
+        }
+    }
+    let announcement = html! {
+        p.done role="status" { "Ended: " (count(ended.len(), "failure")) " will count again." }
+        @if !ended.is_empty() {
+            form.undo method="post" action=(format!("/projects/{project}/knownfailures/restore")) {
+                @for known in &ended { input type="hidden" name="known" value=(known); }
+                button { "Undo" }
+            }
+        }
+    };
+    show(&session, project, &Paged::default(), &announcement).await
+}
+
+/// Returns nothing for a record that does not exist any more.
+fn found<T>(result: Result<T, Failure>) -> Result<Option<T>, Failure> {
+    match result {
+        Err(failure) if failure.is_not_found() => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// Makes failures known again that were ended. Those that somebody has made known meanwhile stay.
+async fn restore(
     Session { api, .. }: Session,
-    Path((project, known)): Path<(Uuid, Uuid)>,
+    Path(project): Path<Uuid>,
+    Form(pairs): Form<Vec<(String, String)>>,
 ) -> Result<Redirect, Failure> {
-    api.delete(&format!("/api/projects/{project}/knownfailures/{known}")).await?;
+    let path = format!("/api/projects/{project}/knownfailures");
+    for known in values(pairs) {
+        let known: Ended = serde_json::from_str(&known).map_err(|_| Failure::not_found())?;
+        let created = api.send::<KnownFailure>(Method::POST, &path, &known).await;
+        created.map(drop).or_else(|failure| failure.of_conflict().map(drop))?;
+    }
     Ok(Redirect::to(&format!("/projects/{project}/knownfailures")))
 }

@@ -6,7 +6,7 @@ use crate::{
     chart::{bar, glyph},
     layout::Crumb,
     record::{ExecutionEntry, Outcome, Project},
-    text::{clean, counted, duration, plain, short_time},
+    text::{Link, clean, counted, duration, link, plain, short_time},
 };
 
 /// Returns the trail of pages below the list of projects.
@@ -35,6 +35,26 @@ fn crumb(path: String, name: &str) -> Crumb {
 /// A result with its name.
 pub(super) fn result_badge(outcome: Outcome, label: &str) -> Markup {
     html! { span class=(format!("badge {}", outcome.class())) { (label) } }
+}
+
+/// A ticket, which may be the URL of one.
+pub(super) fn ticket(ticket: &str) -> Markup {
+    html! {
+        @match link(ticket) {
+            Some(Link::Elsewhere(url)) => {
+                @let link = Link::Elsewhere(url);
+                a.badge.none href=(link.href()) rel="noopener noreferrer" {
+                    bdi { (plain(if link.file_name().is_empty() { ticket } else { link.file_name() })) }
+                }
+            }
+            _ => { span.badge.none { bdi { (plain(ticket)) } } }
+        }
+    }
+}
+
+/// Returns how long a test has taken, unless it did not run.
+pub(super) fn taken(outcome: Outcome, seconds: f64) -> String {
+    if outcome.has_run() { duration(seconds) } else { "–".to_owned() }
 }
 
 /// Short facts beside each other; empty ones are left out.

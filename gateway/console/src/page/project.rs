@@ -24,11 +24,14 @@ use crate::{
     layout::Page,
     record::{ExecutionEntry, Project, TestSetEntry},
     session::Session,
-    text::{counted, plain},
+    text::{counted, plain, short_time, zoned_day},
 };
 
 const SETS: u32 = 60;
 const EXECUTIONS: u32 = 25;
+
+/// Number of executions of the default branch among which the latest of each set are.
+const LATEST: u32 = 200;
 
 pub(super) fn routes() -> Router<Console> {
     Router::new().route("/projects/{project}", get(page))
@@ -48,6 +51,36 @@ struct Filter {
     from_date: Option<String>,
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     to_date: Option<String>,
+    /// Minutes by which UTC is ahead at the start of the first day and at the end of the last one, if the
+    /// browser says so.
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    from_date_offset: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    to_date_offset: Option<String>,
+}
+
+impl Filter {
+    /// Returns the filter of the interface.
+    fn of_interface(&self) -> Self {
+        let zoned = |day: &Option<String>, ahead: &Option<String>| {
+            day.as_deref().map(|day| zoned_day(day, ahead.as_deref()))
+        };
+        Self {
+            from_date: zoned(&self.from_date, &self.from_date_offset),
+            to_date: zoned(&self.to_date, &self.to_date_offset),
+            from_date_offset: None,
+            to_date_offset: None,
+            ..self.clone()
+        }
+    }
+}
+
+/// The query of the executions that show how the sets are.
+#[derive(Serialize)]
+struct LatestQuery<'a> {
+    branch: &'a str,
+    status: &'static str,
+    limit: u32,
 }
 
 async fn page(
@@ -57,10 +90,14 @@ async fn page(
 ) -> Result<impl IntoResponse, Failure> {
     let path = format!("/api/projects/{id}");
     let (sets, executions) = (format!("{path}/testsets"), format!("{path}/executions"));
-    let listed = query.listed(EXECUTIONS);
-    let (project, sets, executions) = try_join!(
-        api.get::<Project>(&path, &()),
+    let of_interface = Paged { filter: query.filter.of_interface(), cursor: query.cursor.clone() };
+    let listed = of_interface.listed(EXECUTIONS);
+    let project = api.get::<Project>(&path, &()).await?;
+    let latest =
+        LatestQuery { branch: &project.default_branch, status: "Completed", limit: LATEST };
+    let (sets, latest, executions) = try_join!(
         api.list::<TestSetEntry>(&sets, &[("limit", SETS)]),
+        api.list::<ExecutionEntry>(&executions, &latest),
         api.list::<ExecutionEntry>(&executions, &listed),
     )?;
 
@@ -72,35 +109,43 @@ async fn page(
         }
         @if let Some(description) = &project.description { p.lead { (plain(description)) } }
         @if is_new { (first_steps(&project)) }
-        @if !sets.items.is_empty() { (test_sets(&project, &sets)) }
-        @if !is_new { (latest(&project, &executions, &query)) }
+        @if !sets.items.is_empty() { (test_sets(&project, &sets, &latest.items)) }
+        @if !is_new { (executions_of(&project, &executions, &query)) }
     };
     let title = project.name.clone();
-    Ok(Page { user: &user, title, trail: below_projects(), refresh: None, body }.into_response())
+    Ok(Page { user: &user, title, trail: below_projects(), body }.into_response())
 }
 
-fn test_sets(project: &Project, sets: &List<TestSetEntry>) -> Markup {
+fn test_sets(project: &Project, sets: &List<TestSetEntry>, latest: &[ExecutionEntry]) -> Markup {
+    let of = |set: &TestSetEntry| latest.iter().find(|run| run.test_set_id == set.id);
     html! {
         section aria-labelledby="sets" {
             h2 #sets { "Test sets" }
-            ul.cards { @for set in &sets.items { (test_set(project, set)) } }
+            ul.cards { @for set in &sets.items { (test_set(project, set, of(set))) } }
             @if sets.next.is_some() { p.hint { "Only the newest are shown." } }
         }
     }
 }
 
-fn test_set(project: &Project, set: &TestSetEntry) -> Markup {
+/// A test set with its latest ended run of the default branch, or else its latest run.
+fn test_set(project: &Project, set: &TestSetEntry, latest: Option<&ExecutionEntry>) -> Markup {
+    let statistic = latest.map(|run| run.statistic).or(set.last_execution_statistic);
     html! {
         li.card {
             a href=(format!("/projects/{}/sets/{}", project.id, set.id)) {
                 bdi { (plain(&set.name)) }
             }
-            @match &set.last_execution_statistic {
+            @match statistic {
                 Some(last) => {
-                    (bar(last))
+                    (bar(&last))
                     p.small {
                         @if last.failures() > 0 { b.fail { (counted(last.failures(), "failure")) } " of " }
                         (counted(last.total, "test"))
+                    }
+                    p.small {
+                        @if let Some(run) = latest {
+                            bdi { (plain(&project.default_branch)) } " · " (short_time(run.request_time))
+                        } @else { "Latest run of any branch" }
                     }
                 }
                 None => p.small { "Not executed yet" }
@@ -109,7 +154,11 @@ fn test_set(project: &Project, set: &TestSetEntry) -> Markup {
     }
 }
 
-fn latest(project: &Project, executions: &List<ExecutionEntry>, query: &Paged<Filter>) -> Markup {
+fn executions_of(
+    project: &Project,
+    executions: &List<ExecutionEntry>,
+    query: &Paged<Filter>,
+) -> Markup {
     let path = format!("/projects/{}", project.id);
     html! {
         section aria-labelledby="executions" {
@@ -134,7 +183,10 @@ fn filters(path: &str, filter: &Filter) -> Markup {
     let results = ["Passed", "Failed", "Error", "Aborted", "Canceled"];
     let date = |name: &str, label: &str, value: &Option<String>| {
         html! {
-            label.field { span { (label) } input type="date" name=(name) value=[value.as_deref()]; }
+            label.field {
+                span { (label) span.utc { " (UTC)" } }
+                input type="date" name=(name) value=[value.as_deref()] data-last[name == "toDate"];
+            }
         }
     };
     html! {

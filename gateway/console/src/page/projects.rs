@@ -50,7 +50,7 @@ async fn page(
         (query.pager("/", projects.next.as_deref()))
     };
     let title = "Projects".to_owned();
-    Ok(Page { user: &user, title, trail: Vec::new(), refresh: None, body }.into_response())
+    Ok(Page { user: &user, title, trail: Vec::new(), body }.into_response())
 }
 
 fn search(filter: &Filter) -> Markup {

@@ -2,7 +2,6 @@
 
 pub(super) mod content;
 mod head;
-mod neighbour;
 pub(super) mod steps;
 mod view;
 
@@ -18,7 +17,7 @@ use uuid::Uuid;
 
 use self::view::{View, chosen, instance, instances, report};
 use super::{
-    execution::path,
+    execution::{path, position},
     part::below_set,
     review::{self, Announcement, Entry, Scope},
 };
@@ -32,13 +31,11 @@ use crate::{
 };
 
 /// Number of runs of the test case that the result is compared with.
-const RUNS: u32 = 20;
+const RUNS: &str = "20";
 
 pub(super) fn routes() -> Router<Console> {
     Router::new()
         .route("/reports/{report}", get(page).post(judge))
-        .route("/reports/{report}/next", get(neighbour::next))
-        .route("/reports/{report}/previous", get(neighbour::previous))
         .route("/reports/{report}/content", get(content::content))
 }
 
@@ -84,10 +81,21 @@ async fn show(
     let history =
         format!("/api/projects/{}/testcases/{}/history", report.project_id, report.test_case_id);
     let project = format!("/api/projects/{}", report.project_id);
-    let (project, instances, runs) = try_join!(
+    let list = head::list_of(report, view);
+    // The runs of its series, with which results are compared.
+    let series = [
+        ("limit", Some(RUNS)),
+        ("branch", report.branch.as_deref()),
+        ("testSetId", Some(report.test_set_id.as_str())),
+        ("environmentId", report.environment_id.as_deref()),
+    ];
+    let series = series.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let series: Vec<_> = series.collect();
+    let (project, instances, runs, position) = try_join!(
         api.get::<Project>(&project, &()),
         instances(api, report),
-        api.list::<TestCaseRun>(&history, &[("limit", RUNS)]),
+        api.list::<TestCaseRun>(&history, &series),
+        position(api, parsed(&report.execution_id)?, parsed(&report.id)?, &list),
     )?;
     let instance = match chosen(&instances.items, view) {
         Some(shown) => Some(instance(api, report, &shown.id).await?),
@@ -97,17 +105,26 @@ async fn show(
 
     let here = address(&format!("/reports/{}", report.id), view);
     let body = html! {
-        (head::head(report, &runs.items, view))
+        (head::head(report, &runs.items, &list, &position))
         (announcement.show())
         (steps::choices(report, &instances.items, instance.as_ref(), view))
         @match (instance.as_ref(), attempt) {
-            (Some(instance), Some(attempt)) => (steps::steps(&format!("/reports/{}", report.id), &instance.id, attempt)),
+            (Some(instance), Some(attempt)) => {
+                @let page = format!("/reports/{}", report.id);
+                @let all = address(&page, &View { step: None, ..view.clone() });
+                (steps::steps(&page, &instance.id, attempt, &all, view.step.as_deref()))
+            }
             _ => p.empty { "No instance has finished yet. Its steps appear here." }
         }
         @if report.is_finished() { (review::form(user, &here, Scope::One(report), entry)) }
     };
     let mut trail = below_set(&project, &report.test_set_id, &report.test_set_name);
-    trail.push(Crumb(head::list(report, view), short_time(report.request_time)));
+    trail.push(Crumb(head::list(report, &list), short_time(report.request_time)));
     let title = format!("{} · {}", report.result.label(), clean(&report.test_case_name));
-    Ok(Page { user, title, trail, refresh: None, body }.into_response())
+    Ok(Page { user, title, trail, body }.into_response())
+}
+
+/// Reads an id of a record.
+fn parsed(id: &str) -> Result<Uuid, Failure> {
+    id.parse().map_err(|_| Failure::internal())
 }

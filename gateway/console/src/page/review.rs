@@ -28,23 +28,34 @@ pub(super) fn reviewer(review: &Review) -> Markup {
     }
 }
 
-/// The review that has led to a page.
+/// Returns whether a status is the judgement of a reviewer.
+pub(super) fn is_judged(status: &str) -> bool {
+    matches!(status, "Accepted" | "Rejected" | "Investigation")
+}
+
+/// The review or the walk that has led to a page.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Announcement {
     reviewed: i64,
-    muted: i64,
+    reset: i64,
+    newly_muted: i64,
+    /// Id of the last test report of a list.
+    pub(super) last: Option<String>,
 }
 
 impl Announcement {
     pub(super) fn show(&self) -> Markup {
         html! {
             @if self.reviewed > 0 {
-                p.done role="status" {
+                p.done #reviewed role="status" {
                     (counted(self.reviewed, "test")) " reviewed"
-                    @if self.muted > 0 { ", " (counted(self.muted, "failure")) " muted" }
+                    @if self.newly_muted > 0 { ", " (counted(self.newly_muted, "failure")) " muted" }
                     "."
                 }
+            }
+            @if self.reset > 0 {
+                p.done role="status" { (counted(self.reset, "test")) " to review again." }
             }
         }
     }

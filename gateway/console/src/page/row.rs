@@ -2,12 +2,15 @@
 
 use maud::{Markup, html};
 
-use super::review::{FORM, reviewer, seen};
+use super::{
+    part::{taken, ticket},
+    review::{FORM, is_judged, reviewer, seen},
+};
 use crate::{
     api::address,
     chart::{flaky, glyph, strip},
     record::{Outcome, ReportEntry},
-    text::{clean, duration, plain, short_time},
+    text::{clean, counted, plain, short_time},
 };
 
 /// The rows of a list.
@@ -17,7 +20,8 @@ pub(super) struct Rows<'a> {
     pub(super) below: &'a str,
     /// Query of the list, which the page of a test leads back to.
     pub(super) from: &'a str,
-    /// Ids of the tests that are selected, if rows can be selected to judge them.
+    /// Ids of the tests and fingerprints of the causes that are selected, if rows can be selected to judge
+    /// them.
     pub(super) selected: Option<&'a [String]>,
     /// Whether rows show the message of the failure.
     pub(super) with_headline: bool,
@@ -29,13 +33,47 @@ impl Rows<'_> {
         address(&format!("{}/reports/{id}", self.below), &[("from", self.from)])
     }
 
+    fn has(&self, key: &str) -> bool {
+        self.selected.is_some_and(|selected| selected.iter().any(|one| one == key))
+    }
+
+    /// A box that selects all tests of a cause, of which the page may show some.
+    pub(super) fn cause(&self, fingerprint: &str, count: i64) -> Markup {
+        html! {
+            @if self.selected.is_some() {
+                input.all type="checkbox" name="cause" form=(FORM) value=(fingerprint)
+                    checked[self.has(fingerprint)] data-count=(count)
+                    aria-label=(format!("Select {} with this cause", counted(count, "test")));
+            }
+        }
+    }
+
+    /// A box with a label that selects all tests of the cause that a list is about. Their number is known
+    /// if the page shows all of them.
+    pub(super) fn whole_cause(
+        &self,
+        fingerprint: &str,
+        count: Option<usize>,
+        label: &str,
+    ) -> Markup {
+        html! {
+            @if self.selected.is_some() {
+                label.check {
+                    input.all type="checkbox" name="cause" form=(FORM) value=(fingerprint)
+                        checked[self.has(fingerprint)] data-count=[count];
+                    " " (label)
+                }
+            }
+        }
+    }
+
     /// A box that selects a test, and the version that the user sees.
     pub(super) fn selection(&self, report: &ReportEntry) -> Markup {
         let ReportEntry { id, test_case_name, data_version, .. } = report;
         html! {
-            @if let Some(selected) = self.selected {
+            @if self.selected.is_some() {
                 input type="checkbox" name="report" form=(FORM) value=(id)
-                    checked[selected.iter().any(|one| one == id)]
+                    checked[self.has(id)]
                     aria-label=(format!("Select {}", clean(test_case_name)));
                 input type="hidden" name="seen" form=(FORM) value=(seen(id, data_version));
             }
@@ -47,8 +85,9 @@ impl Rows<'_> {
 pub(super) fn row(report: &ReportEntry, rows: Rows<'_>) -> Markup {
     let is_flaky = report.is_flaky && report.result == Outcome::Passed;
     let headline = report.headline.lines().next().unwrap_or_default();
+    let is_judged = is_judged(&report.status);
     html! {
-        li.row.test id=(format!("r-{}", report.id)) {
+        li.row.test.muted[report.is_muted] id=(format!("r-{}", report.id)) data-judged[is_judged] {
             span.mark {
                 (rows.selection(report))
                 @if is_flaky { (flaky()) } @else { (glyph(report.result)) }
@@ -64,7 +103,7 @@ pub(super) fn row(report: &ReportEntry, rows: Rows<'_>) -> Markup {
             }
             (marks(report))
             span.history { (strip(&history(report))) }
-            span.time { (duration(report.duration_in_sec)) }
+            span.time title="All instances and attempts together" { (taken(report.result, report.duration_in_sec)) }
         }
     }
 }
@@ -94,8 +133,8 @@ fn marks(report: &ReportEntry) -> Markup {
     html! {
         span.marks {
             @if report.is_muted { span.badge.none { "muted" } }
-            @if !report.ticket.is_empty() { span.badge.none { bdi { (plain(&report.ticket)) } } }
-            @if matches!(report.status.as_str(), "Accepted" | "Rejected" | "Investigation") {
+            @if !report.ticket.is_empty() { (ticket(&report.ticket)) }
+            @if is_judged(&report.status) {
                 span.badge.none { (report.status) }
                 span.small { (reviewer(&report.review)) }
             }

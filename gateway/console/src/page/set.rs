@@ -17,13 +17,13 @@ use super::{
     upload,
 };
 use crate::{
-    api::{Api, Console},
-    chart::{cells, glyph, trend},
+    api::{Api, Console, address},
+    chart::{cells, glyph, most_failures, trend},
     failure::Failure,
     layout::Page,
-    record::{ExecutionEntry, Grid, Project, TestSet},
+    record::{ExecutionEntry, Grid, GridExecution, Project, TestSet},
     session::Session,
-    text::plain,
+    text::{clean, number, plain},
 };
 
 /// Number of executions and of test cases in the grid.
@@ -48,11 +48,15 @@ struct Filter {
         skip_serializing_if = "Option::is_none"
     )]
     environment: Option<String>,
+    /// Any text if the page shows test cases that did not fail, too.
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    all: Option<String>,
 }
 
 #[derive(Serialize)]
 struct GridQuery<'a> {
     executions: u32,
+    failing: bool,
     #[serde(flatten)]
     part: Listed<'a, Filter>,
 }
@@ -64,7 +68,11 @@ async fn page(
 ) -> Result<impl IntoResponse, Failure> {
     let path = format!("/api/projects/{project}/testsets/{set}");
     let (grid, latest) = (format!("{path}/grid"), format!("{path}/executions"));
-    let grid_query = GridQuery { executions: COLUMNS, part: query.listed(CASES) };
+    let grid_query = GridQuery {
+        executions: COLUMNS,
+        failing: query.filter.all.is_none(),
+        part: query.listed(CASES),
+    };
     let project_path = format!("/api/projects/{project}");
     let (of, grid, executions) = try_join!(
         api.get::<Project>(&project_path, &()),
@@ -93,14 +101,14 @@ async fn page(
             @if executions.items.is_empty() { p.empty { "No execution matches these filters." } }
             @else {
                 (history(&executions.items))
-                (table(&grid))
+                (table(&grid, &page, filter))
                 (query.pager(&page, grid.next_cursor.as_deref()))
                 (latest_list(&executions.items))
             }
         }
     };
     let trail = below_project(&of);
-    Ok(Page { user: &user, title: name, trail, refresh: None, body }.into_response())
+    Ok(Page { user: &user, title: name, trail, body }.into_response())
 }
 
 /// Returns the name of the set. Its record has all of its test cases, so that it is only read if no
@@ -119,6 +127,7 @@ fn filters(page: &str, filter: &Filter) -> Markup {
             @if let Some(environment) = &filter.environment {
                 input type="hidden" name="environmentId" value=(environment);
             }
+            @if let Some(all) = &filter.all { input type="hidden" name="all" value=(all); }
             button { "Filter" }
             @if filter.branch.is_some() || filter.environment.is_some() {
                 a.button.quiet href=(page) { "Clear" }
@@ -131,15 +140,27 @@ fn history(executions: &[ExecutionEntry]) -> Markup {
     let statistics: Vec<_> = executions.iter().rev().map(|one| one.statistic).collect();
     html! {
         figure {
-            figcaption { "Tests of the latest executions; failures on top" }
+            figcaption {
+                "Failures of the latest executions, at most " (number(most_failures(&statistics)))
+            }
             (trend(&statistics))
         }
     }
 }
 
-fn table(grid: &Grid) -> Markup {
+/// The results of tests that failed, or of all tests.
+fn table(grid: &Grid, page: &str, filter: &Filter) -> Markup {
+    let of = |all: Option<&str>| {
+        address(page, &Filter { all: all.map(str::to_owned), ..filter.clone() })
+    };
+    let current = |is_all: bool| (filter.all.is_some() == is_all).then_some("page");
     html! {
         h2 { "Tests" }
+        nav.tabs.small-tabs aria-label="Tests" {
+            a href=(of(None)) aria-current=[current(false)] { "Failed" }
+            a href=(of(Some("tests"))) aria-current=[current(true)] { "All" }
+        }
+        @if grid.cases.is_empty() { p.empty { "No test failed in these executions." } }
         div.grid tabindex="0" role="region" aria-label="Results of the tests in the latest executions" {
             table {
                 thead { tr {
@@ -147,7 +168,7 @@ fn table(grid: &Grid) -> Markup {
                     td {
                         ol.columns { @for execution in &grid.executions {
                             li { a href=(format!("/executions/{}", execution.id))
-                                title=(execution.request_time.format("%-d %b %Y, %H:%M UTC"))
+                                title=(column(execution))
                             { (glyph(execution.result)) } }
                         } }
                     }
@@ -155,7 +176,7 @@ fn table(grid: &Grid) -> Markup {
                 tbody { @for case in &grid.cases { tr.row {
                     th scope="row" {
                         a href=(format!("/cases/{}", case.test_case_id))
-                            title=(crate::text::clean(&case.test_case_identifier))
+                            title=(clean(&case.test_case_identifier))
                         { bdi { (plain(&case.test_case_name)) } }
                     }
                     td { (cells(&case.outcomes)) }
@@ -172,4 +193,11 @@ fn latest_list(executions: &[ExecutionEntry]) -> Markup {
             (part::execution_row(execution, false))
         } }
     }
+}
+
+/// Returns the title of a column.
+fn column(execution: &GridExecution) -> String {
+    let time = execution.request_time.format("%-d %b %Y, %H:%M UTC");
+    let branch = execution.branch.as_deref().unwrap_or_default();
+    clean(format!("{time} {branch}").trim_end()).into_owned()
 }

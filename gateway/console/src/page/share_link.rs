@@ -98,7 +98,7 @@ async fn show<'a>(
     let time = html! { (short_time(execution.request_time)) };
     trail.push(Crumb(format!("/executions/{id}"), time));
     let title = format!("Share · {}", execution.test_set_name);
-    Ok(Page { user, title, trail, refresh: None, body })
+    Ok(Page { user, title, trail, body })
 }
 
 fn secret(new: &NewShareLink) -> Markup {

@@ -17,12 +17,12 @@ use super::{
     part::{facts, result_badge, revision, subject},
 };
 use crate::{
-    api::{Api, Console},
+    api::{Api, Console, address},
     chart::bar,
     failure::Failure,
     layout,
     record::SharedExecution,
-    text::{duration, long_time, number, plain, short_time},
+    text::{duration, long_time, plain, short_time},
 };
 
 pub(super) fn routes() -> Router<Console> {
@@ -61,16 +61,17 @@ async fn page(
             }
             (facts_of(&execution))
             (bar(&execution.statistic))
-            (legend(&execution.statistic, &muted(&execution)))
+            (legend(&place.page, &execution.statistic, &html! {}))
             (tabs(&place.page, &execution.changes, &execution.statistic, tab))
         }
+        @if is_running { p { a.button href=(address(&place.page, &query)) { "Refresh" } } }
         (results)
     };
-    Ok(layout::open(&execution.test_set_name, is_running.then_some(5), &body))
+    Ok(layout::open(&execution.test_set_name, &body))
 }
 
 fn state(execution: &SharedExecution) -> &str {
-    if execution.status == "Completed" { execution.result.label() } else { &execution.status }
+    if execution.status == "Completed" { execution.result.summary() } else { &execution.status }
 }
 
 fn facts_of(execution: &SharedExecution) -> Markup {
@@ -91,9 +92,4 @@ fn facts_of(execution: &SharedExecution) -> Markup {
             span.fact { "shared until " (short_time(execution.expires_at)) }
         }
     }
-}
-
-fn muted(execution: &SharedExecution) -> Markup {
-    let count = execution.changes.muted;
-    html! { @if count > 0 { li { (number(count)) " muted" } } }
 }

@@ -10,6 +10,8 @@ pub(crate) struct Project {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) description: Option<String>,
+    #[serde(default)]
+    pub(crate) default_branch: String,
 }
 
 #[derive(Deserialize)]

@@ -89,6 +89,21 @@ pub(crate) struct Changes {
     pub(crate) flaky: i64,
     pub(crate) muted: i64,
     pub(crate) unreviewed: i64,
+    #[serde(default)]
+    pub(crate) muted_new: i64,
+    #[serde(default)]
+    pub(crate) muted_still: i64,
+    #[serde(default)]
+    pub(crate) muted_flaky: i64,
+    #[serde(default)]
+    pub(crate) muted_cause_changed: i64,
+}
+
+impl Changes {
+    /// Returns the number of failures that the gate counts as new.
+    pub(crate) fn new_failures(self) -> i64 {
+        self.new - self.muted_new + self.cause_changed - self.muted_cause_changed
+    }
 }
 
 /// A cause of failures.

@@ -18,6 +18,8 @@ pub(crate) struct TestCaseRun {
     pub(crate) environment_name: Option<String>,
     pub(crate) flakiness_score: f64,
     pub(crate) is_flaky: bool,
+    pub(crate) branch: Option<String>,
+    pub(crate) test_set_name: String,
 }
 
 #[derive(Deserialize)]
@@ -34,6 +36,7 @@ pub(crate) struct GridExecution {
     pub(crate) id: String,
     pub(crate) request_time: Time,
     pub(crate) result: Outcome,
+    pub(crate) branch: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -35,15 +35,30 @@ impl Outcome {
         matches!(self, Self::Failed | Self::Error)
     }
 
+    /// Returns whether the test has run, so that it has taken some time.
+    pub(crate) fn has_run(self) -> bool {
+        !matches!(self, Self::Canceled | Self::NotExecuted | Self::Absent)
+    }
+
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Passed => "Passed",
             Self::Failed => "Failed",
             Self::Error => "Error",
             Self::Aborted => "Aborted",
-            Self::Canceled => "Canceled",
+            Self::Canceled => "Skipped",
             Self::NotExecuted => "Not executed",
             Self::Absent => "No result",
+        }
+    }
+
+    /// Returns the label of the result of an execution, of which some tests failed and others may have
+    /// had an error.
+    pub(crate) fn summary(self) -> &'static str {
+        match self {
+            Self::Error => Self::Failed.label(),
+            Self::Canceled => "Canceled",
+            other => other.label(),
         }
     }
 

@@ -35,6 +35,18 @@ pub(crate) struct ReportEntry {
     pub(crate) review: Review,
 }
 
+/// The position of a test report in a list.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Position {
+    /// None if the list does not have it.
+    pub(crate) number: Option<i64>,
+    pub(crate) total: i64,
+    pub(crate) reviewed: i64,
+    pub(crate) previous_id: Option<String>,
+    pub(crate) next_id: Option<String>,
+}
+
 /// The last review of a test report; empty before the first one, and for readers of a share link.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -66,7 +78,9 @@ pub(crate) struct Report {
     pub(crate) total_duration_in_sec: f64,
     pub(crate) subject_name: Option<String>,
     pub(crate) subject_identifier: Option<String>,
+    pub(crate) environment_id: Option<String>,
     pub(crate) environment_name: Option<String>,
+    pub(crate) branch: Option<String>,
     pub(crate) is_flaky: bool,
     pub(crate) is_muted: bool,
     pub(crate) ticket: String,
@@ -135,6 +149,21 @@ pub(crate) struct Attempt {
     pub(crate) steps: Vec<Step>,
 }
 
+impl Attempt {
+    /// Returns the attempt with a number, or else the decisive one: the first that failed if the
+    /// last one passed, otherwise the last one.
+    pub(crate) fn chosen<'a>(
+        earlier: &'a [Self],
+        last: &'a Self,
+        number: Option<&str>,
+    ) -> &'a Self {
+        let number = number.and_then(|number| number.parse().ok());
+        let asked = earlier.iter().chain([last]).find(|attempt| Some(attempt.number) == number);
+        let failed = || earlier.iter().find(|attempt| attempt.result.is_failure());
+        asked.or_else(|| failed().filter(|_| !last.result.is_failure())).unwrap_or(last)
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Step {
@@ -168,4 +197,31 @@ pub(crate) struct FailureMatch {
     pub(crate) test_case_name: String,
     pub(crate) executions: i64,
     pub(crate) last_seen: Time,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_failed_attempt_of_a_flaky_test_is_shown() {
+        let attempt = |(number, result): (i64, &str)| -> Attempt {
+            serde_json::from_value(serde_json::json!({
+                "Attempt": number, "DurationInSec": 1.0, "Result": result, "Steps": [],
+            }))
+            .unwrap()
+        };
+        for (results, number, expected) in [
+            (["Aborted", "Failed", "Passed"], None, 2),
+            (["Aborted", "Failed", "Passed"], Some("3"), 3),
+            (["Failed", "Failed", "Failed"], None, 3),
+            (["Passed", "Passed", "Passed"], None, 3),
+            (["Failed", "Failed", "Passed"], Some("2"), 2),
+            (["Failed", "Passed", "Passed"], Some("9"), 1),
+        ] {
+            let attempts: Vec<_> = (1..).zip(results).map(attempt).collect();
+            let (last, earlier) = attempts.split_last().unwrap();
+            assert_eq!(Attempt::chosen(earlier, last, number).number, expected, "{results:?}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Times in UTC, which the script shows in the time zone of the browser.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use maud::{Markup, html};
 
 /// Renders a time with the year.
@@ -8,9 +8,19 @@ pub(crate) fn long_time(time: DateTime<Utc>) -> Markup {
     element(time, "long", "%-d %b %Y, %H:%M UTC")
 }
 
-/// Renders a time without the year, for lists.
+/// Renders a time for lists. The script leaves this year out, and shows how long ago a time of the last
+/// day was.
 pub(crate) fn short_time(time: DateTime<Utc>) -> Markup {
-    element(time, "short", "%-d %b, %H:%M")
+    element(time, "short", "%-d %b %Y, %H:%M UTC")
+}
+
+/// Renders the last moment before a time, as the day that ends then if one does.
+pub(crate) fn time_before(time: DateTime<Utc>) -> Markup {
+    if time.time() == NaiveTime::MIN {
+        element(time, "until", &(time - TimeDelta::days(1)).format("%-d %b %Y").to_string())
+    } else {
+        element(time, "until", "%-d %b %Y, %H:%M UTC")
+    }
 }
 
 fn element(time: DateTime<Utc>, form: &str, format: &str) -> Markup {
@@ -28,6 +38,13 @@ mod tests {
         let time = "2026-11-02T09:05:00.123Z".parse().unwrap();
         let html = short_time(time).into_string();
         assert!(html.contains("datetime=\"2026-11-02T09:05:00Z\""), "{html}");
-        assert!(html.ends_with(">2 Nov, 09:05</time>"), "{html}");
+        assert!(html.ends_with(">2 Nov 2026, 09:05 UTC</time>"), "{html}");
+    }
+
+    #[test]
+    fn a_mute_ends_with_a_day_or_at_a_time() {
+        let shown = |time: &str| time_before(time.parse().unwrap()).into_string();
+        assert!(shown("2027-01-01T00:00:00Z").ends_with(">31 Dec 2026</time>"));
+        assert!(shown("2027-01-01T08:00:00Z").ends_with(">1 Jan 2027, 08:00 UTC</time>"));
     }
 }

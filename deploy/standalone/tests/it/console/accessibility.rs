@@ -6,7 +6,11 @@ use std::{env, fs, path::Path};
 use serde_json::{Value, json};
 
 use super::{Reader, junit};
-use crate::{browser::Browser, customer::Customer, world::id};
+use crate::{
+    browser::Browser,
+    customer::Customer,
+    world::{id, in_days},
+};
 
 const CHECK: &str = "
     const done = arguments[0];
@@ -43,6 +47,12 @@ async fn pages_are_accessible_in_light_and_dark_colours_on_screens_and_phones() 
     reader.upload(&junit("", "no printer")).await;
     let (execution, path) = reader.upload(&junit("no bank", "no printer")).await;
     let reports = reader.api().get(&format!("{path}/reports")).await.ok();
+    let cause = reader.api().get(&format!("{path}/failures")).await.ok();
+    let cause = cause[0]["Fingerprint"].as_str().unwrap();
+    let known = json!({
+        "Fingerprint": cause, "Status": "Accepted", "Known": {"MutedUntil": in_days(30)},
+    });
+    reader.api().put(&format!("{path}/reviews"), known).await.ok();
     let project = execution["ProjectId"].as_str().unwrap();
     let share = reader.api().post(&format!("{path}/shares"), json!({})).await.created();
     let shared = format!("/shared/{}", share["Token"].as_str().unwrap());
@@ -55,6 +65,8 @@ async fn pages_are_accessible_in_light_and_dark_colours_on_screens_and_phones() 
         format!("/projects/{project}/sets/{}", execution["TestSetId"].as_str().unwrap()),
         format!("/executions/{}", id(&execution)),
         format!("/executions/{}?view=all", id(&execution)),
+        format!("/executions/{}?muted=true", id(&execution)),
+        format!("/executions/{}?fingerprint={cause}", id(&execution)),
         format!("/reports/{}", id(&reports[0])),
         format!("/cases/{}", reports[0]["TestCaseId"].as_str().unwrap()),
         format!("/projects/{project}/knownfailures"),

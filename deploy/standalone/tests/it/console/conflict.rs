@@ -97,7 +97,7 @@ async fn a_bulk_judgement_of_tests_that_were_judged_since_keeps_what_was_typed()
 
     let both = [("report", &*selected[0]), ("report", &*selected[1])];
     for (path, old, selection) in
-        [(&path, &old, &both[..]), (&of_cause, &old_cause, &[("fingerprint", cause)])]
+        [(&path, &old, &both[..]), (&of_cause, &old_cause, &[("cause", cause)])]
     {
         let fields = [selection, &[("status", "Accepted"), ("comment", "the bank is closed")]];
         let refused = grace.judge(path, old, &fields.concat()).await;

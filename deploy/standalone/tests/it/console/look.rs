@@ -54,3 +54,83 @@ async fn all_pages_are_readable_without_scripts() {
     browser.find("form.login").await;
     browser.client.clone().close().await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_follows_an_execution_loses_nothing() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, path) = reader.start().await;
+    let report = async |name: &str| {
+        let result = json!([{"Identifier": name, "Result": "Passed"}]);
+        reader.api().post(&format!("{path}/results"), result).await.expect(200);
+    };
+    report("pays").await;
+    let browser = Browser::open().await;
+    reader.open(&browser, &format!("/executions/{}?view=all", id(&execution))).await;
+    browser.click(".row [type=checkbox]").await;
+    browser.type_into("[name=comment]", "looks fine").await;
+
+    report("prints").await;
+    browser.read_until("#news", |text| text == "1 new result. Show").await;
+    let focused = "return document.activeElement.name";
+    assert_eq!(browser.client.execute(focused, Vec::new()).await.unwrap(), json!("comment"));
+    reader.api().post(&format!("{path}/complete"), json!({})).await.expect(200);
+    browser.read_until("#news", |text| text.starts_with("The execution has ended.")).await;
+    let comment = browser.find("[name=comment]").await.prop("value").await.unwrap();
+    assert_eq!(comment.as_deref(), Some("looks fine"));
+    assert!(browser.client.title().await.unwrap().starts_with("Passed · "));
+    browser.client.clone().close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_says_that_it_stopped_after_the_session_has_ended() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, path) = reader.start().await;
+    let result = json!([{"Identifier": "pays", "Result": "Passed"}]);
+    let browser = Browser::open().await;
+    let page = format!("/executions/{}", id(&execution));
+    reader.open(&browser, &page).await;
+    browser.client.delete_all_cookies().await.unwrap();
+    reader.api().post(&format!("{path}/results"), result).await.expect(200);
+
+    browser.read_until("#news", |text| text.starts_with("Stopped: your session has ended.")).await;
+    browser.click("#news a").await;
+    reader.log_in(&browser).await;
+    browser.read_until("#summary .legend", |text| text.contains("1 passed")).await;
+    browser.client.clone().close().await.unwrap();
+
+    // Without scripts, a page that a form is on is loaded again by its reader only.
+    let html = reader.get(&page).await;
+    let html = String::from_utf8_lossy(&html.expect(200).body).into_owned();
+    assert!(!html.contains("http-equiv") && html.contains(">Refresh</a>"), "{html}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn days_of_a_filter_are_those_of_the_reader() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, _) = reader.upload(&junit("", "")).await;
+    let project = format!("/projects/{}", execution["ProjectId"].as_str().unwrap());
+    let browser = Browser::open_at("Asia/Tokyo").await;
+    reader.open(&browser, &project).await;
+    let today = "const day = new Date(), two = (number) => String(number).padStart(2, '0');
+         const text = `${day.getFullYear()}-${two(day.getMonth() + 1)}-${two(day.getDate())}`;
+         for (const name of ['fromDate', 'toDate']) {
+             const field = document.querySelector(`[name=${name}]`);
+             field.value = text;
+             field.dispatchEvent(new Event('change', {bubbles: true}));
+         }";
+    browser.client.execute(today, Vec::new()).await.unwrap();
+    browser.click(".filters button").await;
+    browser.read_until(".rows", |text| text.contains("Every night")).await;
+    let url = browser.client.current_url().await.unwrap();
+    assert!(url.query().unwrap().contains("toDateOffset=-540"), "{url}");
+    browser.client.clone().close().await.unwrap();
+
+    let path = format!("{project}?fromDate=2020-01-01&toDate=2020-01-01");
+    let page = reader.get(&path).await;
+    let page = String::from_utf8_lossy(&page.expect(200).body).into_owned();
+    assert!(page.contains("From<span class=\"utc\"> (UTC)</span>"), "{page}");
+    assert!(page.contains("No execution matches"), "{page}");
+}

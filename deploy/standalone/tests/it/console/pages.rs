@@ -73,7 +73,6 @@ async fn pages_of_another_customer_are_not_found() {
         format!("/projects/{project}/executions/{}/junit", id(&execution)),
         format!("/projects/{project}/executions/{}/ctrf", id(&execution)),
         format!("/reports/{}", id(&reports[0])),
-        format!("/reports/{}/next", id(&reports[0])),
         format!("/cases/{}", reports[0]["TestCaseId"].as_str().unwrap()),
     ] {
         let own = owner.get(&page).await;
@@ -185,4 +184,24 @@ async fn tests_that_need_attention_have_a_page() {
     assert!(!never_run.contains("pays by card"), "{never_run}");
     let page = text(&format!("/executions/{}", id(&execution))).await;
     assert!(page.contains("Gate failed") && page.contains("1 new failure"), "{page}");
+}
+
+#[tokio::test]
+async fn the_card_of_a_test_set_shows_its_default_branch() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, _) = reader.upload(&junit("no bank", "")).await;
+    let names = json!({"Project": "Shop", "TestSet": "Every night", "Branch": "feature/tiny"});
+    let tiny = reader.api().post("/api/executions", names).await.created();
+    let project = execution["ProjectId"].as_str().unwrap();
+    let at = format!("/api/projects/{project}/executions/{}", id(&tiny));
+    let passed = json!([{"Identifier": "tiny", "Result": "Passed"}]);
+    reader.api().post(&format!("{at}/results"), passed).await.ok();
+    reader.api().post(&format!("{at}/complete"), json!({})).await.expect(200);
+
+    let page = reader.get(&format!("/projects/{project}")).await;
+    let page = String::from_utf8_lossy(&page.expect(200).body).into_owned();
+    let card = page.split("class=\"card\"").nth(1).unwrap().split("</li>").next().unwrap();
+    assert!(card.contains("1 failure</b> of 2 tests"), "{card}");
+    assert!(card.contains("<bdi>main</bdi> · <time"), "{card}");
 }

@@ -71,6 +71,7 @@ async fn the_first_page_of_a_reader_is_small() {
         format!("/reports/{}", id(&failed[0])),
         format!("/cases/{}", failed[0]["TestCaseId"].as_str().unwrap()),
         format!("{project}/sets/{}", execution["TestSetId"].as_str().unwrap()),
+        format!("{project}/sets/{}?all=tests", execution["TestSetId"].as_str().unwrap()),
         format!("{project}/cases"),
         project.clone(),
     ] {

@@ -82,7 +82,9 @@ impl Operation {
                 return segment.to_owned();
             };
             index += 1;
-            fill(index - 1, name)
+            // Only one of the executions has the report.
+            let of_report = name == "executionId" && self.path.contains("{testReportId}");
+            fill(index - 1, if of_report { "completedExecutionId" } else { name })
         });
         segments.collect::<Vec<_>>().join("/")
     }

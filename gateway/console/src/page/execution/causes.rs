@@ -30,8 +30,7 @@ async fn list(
     tab: Tab,
     query: &Paged<Filter>,
 ) -> Result<List<Cause>, Failure> {
-    let filter = Filter { q: query.filter.q.clone(), ..tab.filter() };
-    let query = Paged { filter: Filter { view: None, ..filter }, cursor: query.cursor.clone() };
+    let query = Paged { filter: query.filter.of_interface(tab), cursor: query.cursor.clone() };
     api.list(&format!("{}/failures", place.api), &query.listed(CAUSES)).await
 }
 
@@ -42,19 +41,6 @@ pub(super) async fn read(
     query: &Paged<Filter>,
 ) -> Result<Causes, Failure> {
     Ok(Causes(list(api, place, tab, query).await?))
-}
-
-/// Returns the ids of the test reports in the order of the page.
-pub(super) async fn order(
-    api: &Api,
-    place: &Place,
-    tab: Tab,
-    query: &Paged<Filter>,
-) -> Result<(Vec<String>, Option<Paged<Filter>>), Failure> {
-    let causes = list(api, place, tab, query).await?;
-    let reports = causes.items.into_iter().flat_map(|cause| cause.reports);
-    let ids = reports.map(|report| report.id).collect();
-    Ok((ids, causes.next.map(|cursor| query.at(Some(cursor)))))
 }
 
 impl Causes {
@@ -70,7 +56,10 @@ impl Causes {
         let rows = Rows { below: &place.reports, from: &from, selected, with_headline: false };
         html! {
             div.tools {
-                p.hint { "Failures with the same cause are together, the most frequent first." }
+                p.hint {
+                    @if tab == Tab::Muted { "Failures with a known cause do not count as new." }
+                    @else { "Failures with the same cause are together, the most frequent first." }
+                }
                 (search(page, tab, "Search messages", filter.q.as_deref()))
             }
             @if self.0.items.is_empty() { (nothing(tab, filter)) }
@@ -87,13 +76,11 @@ fn group(place: &Place, cause: &Cause, tab: Tab, rows: Rows<'_>) -> Markup {
     html! {
         section.group {
             header {
-                @if rows.selected.is_some() {
-                    input.all type="checkbox" hidden aria-label="Select the tests of this cause";
-                }
+                (rows.cause(&cause.fingerprint, cause.count))
                 @if cause.headline.is_empty() { p.headline.dim { "Without a message" } }
                 @else { pre.headline { (ansi(&cause.headline)) } }
                 p.facts {
-                    span.fact { b { (counted(cause.count, "test")) } }
+                    span.fact { a href=(address(&place.page, &all)) { b { (counted(cause.count, "test")) } } }
                     @if cause.variants > 1 {
                         span.fact { (number(cause.variants)) " different messages" }
                     }
@@ -102,7 +89,7 @@ fn group(place: &Place, cause: &Cause, tab: Tab, rows: Rows<'_>) -> Markup {
             }
             ul.rows { @for report in &cause.reports { (row(report, rows)) } }
             @if cause.count > shown {
-                p.more { a href=(address(&place.page, &all)) { "Show all " (counted(cause.count, "test")) } }
+                p.more { a href=(address(&place.page, &all)) { "Show all tests" } }
             }
         }
     }
@@ -128,6 +115,7 @@ fn nothing(tab: Tab, filter: &Filter) -> Markup {
     html! {
         p.empty {
             @if filter.q.is_some() { "No failure has this text in its message." }
+            @else if tab == Tab::Muted { "No failure is muted." }
             @else if tab == Tab::New { "No new failures: whatever fails also failed before." }
             @else { "Nothing that failed before fails again." }
         }

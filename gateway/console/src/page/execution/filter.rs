@@ -27,6 +27,11 @@ pub(crate) struct Filter {
     pub(super) fingerprint: Option<String>,
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     pub(super) q: Option<String>,
+    /// Whether the tests are muted; by default, the parts of failures have only those that are not.
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    pub(super) muted: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    pub(super) unreviewed: Option<String>,
     #[serde(flatten)]
     pub(super) place: classification::Place,
 }
@@ -39,12 +44,20 @@ pub(crate) enum Tab {
     Still,
     Flaky,
     Fixed,
+    Muted,
     All,
 }
 
 impl Tab {
-    pub(super) const EACH: [Self; 6] =
-        [Self::New, Self::CauseChanged, Self::Still, Self::Flaky, Self::Fixed, Self::All];
+    pub(super) const EACH: [Self; 7] = [
+        Self::New,
+        Self::CauseChanged,
+        Self::Still,
+        Self::Flaky,
+        Self::Fixed,
+        Self::Muted,
+        Self::All,
+    ];
 
     /// Returns the change that the interface filters by.
     pub(super) fn change(self) -> Option<&'static str> {
@@ -54,14 +67,24 @@ impl Tab {
             Self::Still => Some("Still"),
             Self::Flaky => Some("Flaky"),
             Self::Fixed => Some("Fixed"),
-            Self::All => None,
+            Self::Muted | Self::All => None,
+        }
+    }
+
+    /// Returns whether this part has muted failures; nothing if it has them and others.
+    fn muted(self) -> Option<bool> {
+        match self {
+            Self::Muted => Some(true),
+            Self::Fixed | Self::All => None,
+            _ => Some(false),
         }
     }
 
     /// Returns the filter that shows this part.
     pub(super) fn filter(self) -> Filter {
         let view = (self == Self::All).then(|| "all".to_owned());
-        Filter { view, change: self.change().map(str::to_owned), ..Filter::default() }
+        let muted = (self == Self::Muted).then(|| "true".to_owned());
+        Filter { view, muted, change: self.change().map(str::to_owned), ..Filter::default() }
     }
 }
 
@@ -73,23 +96,30 @@ impl Filter {
             .and_then(|change| Tab::EACH.into_iter().find(|tab| tab.change() == Some(change)));
         let is_filtered = self.view.is_some() || self.result.is_some() || self.status.is_some();
         let is_filtered = is_filtered || self.fingerprint.is_some() || self.q.is_some();
-        let is_filtered = is_filtered || !self.place.is_anywhere();
-        tab.or(is_filtered.then_some(Tab::All))
+        let is_filtered = is_filtered || self.unreviewed.is_some() || !self.place.is_anywhere();
+        let muted = (self.muted.as_deref() == Some("true")).then_some(Tab::Muted);
+        tab.or(muted).or(is_filtered.then_some(Tab::All))
+    }
+
+    /// Returns the filter of the interface that selects the results of a part.
+    pub(super) fn of_interface(&self, tab: Tab) -> Self {
+        let muted = self.muted.clone().or_else(|| tab.muted().map(|muted| muted.to_string()));
+        Self { view: None, change: tab.change().map(str::to_owned), muted, ..self.clone() }
     }
 
     /// Returns whether fields of the form select some of the results.
     pub(super) fn is_narrow(&self) -> bool {
-        let fields = [&self.q, &self.result, &self.status];
+        let fields = [&self.q, &self.result, &self.status, &self.unreviewed];
         fields.iter().any(|field| field.is_some()) || !self.place.is_anywhere()
     }
 
     /// Returns the part to show: by default the first one that needs attention.
     pub(in crate::page) fn tab(&self, changes: &Changes) -> Tab {
         self.explicit_tab().unwrap_or(match changes {
-            changes if changes.new > 0 => Tab::New,
-            changes if changes.cause_changed > 0 => Tab::CauseChanged,
-            changes if changes.still > 0 => Tab::Still,
-            changes if changes.flaky > 0 => Tab::Flaky,
+            changes if changes.new > changes.muted_new => Tab::New,
+            changes if changes.cause_changed > changes.muted_cause_changed => Tab::CauseChanged,
+            changes if changes.still > changes.muted_still => Tab::Still,
+            changes if changes.flaky > changes.muted_flaky => Tab::Flaky,
             _ => Tab::All,
         })
     }
@@ -97,7 +127,7 @@ impl Filter {
     /// Returns whether the results are shown by causes, rather than as a plain list.
     pub(super) fn is_grouped(&self, tab: Tab) -> bool {
         let is_plain = self.result.is_some() || self.status.is_some() || self.fingerprint.is_some();
-        matches!(tab, Tab::New | Tab::CauseChanged | Tab::Still) && !is_plain
+        matches!(tab, Tab::New | Tab::CauseChanged | Tab::Still | Tab::Muted) && !is_plain
     }
 }
 
@@ -124,6 +154,7 @@ mod tests {
         let none = Changes::default();
         let still = Changes { still: 1, flaky: 1, ..Changes::default() };
         let new = Changes { new: 1, still: 1, ..Changes::default() };
+        let muted = Changes { muted: 1, muted_new: 1, ..new };
         for (query, changes, expected) in [
             ("", &new, Tab::New),
             ("", &still, Tab::Still),
@@ -134,8 +165,30 @@ mod tests {
             ("change=Fixed", &new, Tab::Fixed),
             ("change=&result=", &new, Tab::New),
             ("change=New&fingerprint=1", &none, Tab::New),
+            ("", &muted, Tab::Still),
+            ("muted=true", &new, Tab::Muted),
+            ("unreviewed=true", &new, Tab::All),
         ] {
             assert_eq!(Paged::parse(query).filter.tab(changes), expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn muted_failures_have_a_part_of_their_own() {
+        let of_interface = |query: &str| {
+            let filter = Paged::parse(query).filter;
+            let tab = filter.explicit_tab().unwrap();
+            crate::api::address("", &filter.of_interface(tab))
+        };
+        for (query, expected) in [
+            ("change=New", "?change=New&muted=false"),
+            ("change=New&fingerprint=1", "?change=New&fingerprint=1&muted=false"),
+            ("change=Fixed", "?change=Fixed"),
+            ("muted=true&q=a", "?q=a&muted=true"),
+            ("view=all&result=Failed", "?result=Failed"),
+            ("unreviewed=true", "?unreviewed=true"),
+        ] {
+            assert_eq!(of_interface(query), expected);
         }
     }
 

@@ -17,8 +17,8 @@ use crate::{
 
 /// Returns the title of the page: the numbers first, because tabs of browsers are narrow.
 pub(super) fn title(summary: &Summary) -> String {
-    let (new, name) = (summary.changes.new, &summary.execution.test_set_name);
-    match new {
+    let (changes, name) = (summary.changes, &summary.execution.test_set_name);
+    match changes.new_failures() {
         0 => format!("{} · {name}", state(summary)),
         new => format!("{} · {name}", counted(new, "new failure")),
     }
@@ -26,7 +26,7 @@ pub(super) fn title(summary: &Summary) -> String {
 
 fn state(summary: &Summary) -> &str {
     let execution = &summary.execution;
-    if execution.status == "Completed" { execution.result.label() } else { &execution.status }
+    if execution.status == "Completed" { execution.result.summary() } else { &execution.status }
 }
 
 /// The header with the links to the parts. While the execution runs, the script replaces it.
@@ -40,7 +40,9 @@ pub(super) fn header(
     let progress = format!("/executions/{}/progress?{}", execution.id, query.encode(tab));
     let progress = execution.is_running().then_some(progress);
     html! {
-        header #summary data-progress=[progress] {
+        header #summary data-progress=[progress] data-title=(clean(&title(summary)))
+            data-done=(execution.statistic.total - execution.statistic.pending)
+        {
             div.head {
                 h1 { bdi { (plain(&execution.test_set_name)) } }
                 @if execution.is_running() {
@@ -54,9 +56,10 @@ pub(super) fn header(
             (facts_of(summary))
             @for note in &summary.notes { p.facts { span.fact { "Note: " (plain(note)) } } }
             (bar(&execution.statistic))
-            (legend(&execution.statistic, &judged(summary)))
+            @let page = format!("/executions/{}", execution.id);
+            (legend(&page, &execution.statistic, &judged(&page, summary)))
             @if let Some(verdict) = verdict { (gate(verdict)) }
-            (tabs(&format!("/executions/{}", execution.id), &summary.changes, &execution.statistic, tab))
+            (tabs(&page, &summary.changes, &execution.statistic, tab))
         }
     }
 }
@@ -109,38 +112,42 @@ fn ci_run(summary: &Summary) -> Option<Markup> {
     Some(html! { a href=(url) rel="noopener noreferrer" { "CI " bdi { (plain(build)) } } })
 }
 
-/// The numbers of results, in the order of the bar, and others.
-pub(in crate::page) fn legend(statistic: &Statistic, others: &Markup) -> Markup {
+/// The numbers of results, in the order of the bar, and others. Each leads to its results.
+pub(in crate::page) fn legend(page: &str, statistic: &Statistic, others: &Markup) -> Markup {
     let parts = [
-        ("pass", statistic.passed, "passed"),
-        ("fail", statistic.failed, "failed"),
-        ("error", statistic.errors, "with an error"),
-        ("warn", statistic.aborted, "aborted"),
-        ("none", statistic.canceled, "canceled"),
-        ("wait", statistic.pending, "pending"),
+        ("pass", statistic.passed, "passed", "Passed"),
+        ("fail", statistic.failed, "failed", "Failed"),
+        ("error", statistic.errors, "with an error", "Error"),
+        ("warn", statistic.aborted, "aborted", "Aborted"),
+        ("none", statistic.canceled, "skipped", "Canceled"),
     ];
+    let of = |result: &str| {
+        let result = Some(result.to_owned());
+        address(page, &Filter { result, ..Tab::All.filter() })
+    };
     html! {
         ul.legend {
-            @for (class, count, label) in parts.into_iter().filter(|(_, count, _)| *count > 0) {
-                li { i class=(class) {} b { (number(count)) } " " (label) }
+            @for (class, count, label, result) in parts.into_iter().filter(|part| part.1 > 0) {
+                li { i class=(class) {} a href=(of(result)) { b { (number(count)) } " " (label) } }
+            }
+            @if statistic.pending > 0 {
+                li { i.wait {} b { (number(statistic.pending)) } " pending" }
             }
             (others)
         }
     }
 }
 
-/// The numbers of failures that are muted or not reviewed.
-fn judged(summary: &Summary) -> Markup {
+/// The number of failures that need a review, and the way to those that are known.
+fn judged(page: &str, summary: &Summary) -> Markup {
+    let filter = Filter { unreviewed: Some("true".to_owned()), ..Filter::default() };
+    let Changes { unreviewed, muted, .. } = summary.changes;
     html! {
-        @if summary.changes.muted > 0 {
-            li {
-                a href=(format!("/projects/{}/knownfailures", summary.project_id)) {
-                    (number(summary.changes.muted)) " muted"
-                }
-            }
+        @if unreviewed > 0 {
+            li { a href=(address(page, &filter)) { b { (number(unreviewed)) } " to review" } }
         }
-        @if summary.changes.unreviewed > 0 {
-            li.hint { (number(summary.changes.unreviewed)) " to review" }
+        @if muted > 0 {
+            li { a href=(format!("/projects/{}/knownfailures", summary.project_id)) { "Known failures" } }
         }
     }
 }
@@ -156,11 +163,14 @@ pub(in crate::page) fn tabs(
         nav.tabs aria-label="Results" {
             @for tab in Tab::EACH {
                 @let (label, class, count) = match tab {
-                    Tab::New => ("New", "fail", changes.new),
-                    Tab::CauseChanged => ("Other cause", "fail", changes.cause_changed),
-                    Tab::Still => ("Still failing", "fail", changes.still),
-                    Tab::Flaky => ("Flaky", "flaky", changes.flaky),
+                    Tab::New => ("New", "fail", changes.new - changes.muted_new),
+                    Tab::CauseChanged => {
+                        ("Other cause", "fail", changes.cause_changed - changes.muted_cause_changed)
+                    }
+                    Tab::Still => ("Still failing", "fail", changes.still - changes.muted_still),
+                    Tab::Flaky => ("Flaky", "flaky", changes.flaky - changes.muted_flaky),
                     Tab::Fixed => ("Fixed", "pass", changes.fixed),
+                    Tab::Muted => ("Muted", "muted", changes.muted),
                     Tab::All => ("All", "all", statistic.total),
                 };
                 @if count > 0 || tab != Tab::CauseChanged {
@@ -179,6 +189,7 @@ pub(super) fn search(page: &str, tab: Tab, label: &str, q: Option<&str>) -> Mark
     html! {
         form.search role="search" action=(page) {
             @if let Some(change) = tab.change() { input type="hidden" name="change" value=(change); }
+            @if tab == Tab::Muted { input type="hidden" name="muted" value="true"; }
             input type="search" name="q" aria-label=(label) placeholder=(label)
                 value=(clean(q.unwrap_or_default()));
             button { "Search" }

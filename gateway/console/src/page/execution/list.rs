@@ -28,22 +28,8 @@ async fn list(
     tab: Tab,
     query: &Paged<Filter>,
 ) -> Result<List<ReportEntry>, Failure> {
-    let change = tab.change().map(str::to_owned);
-    let filter = Filter { view: None, change, ..query.filter.clone() };
-    let query = Paged { filter, cursor: query.cursor.clone() };
+    let query = Paged { filter: query.filter.of_interface(tab), cursor: query.cursor.clone() };
     api.list(&format!("{}/reports", place.api), &query.listed(RESULTS)).await
-}
-
-/// Returns the ids of the test reports in the order of the page.
-pub(super) async fn order(
-    api: &Api,
-    place: &Place,
-    tab: Tab,
-    query: &Paged<Filter>,
-) -> Result<(Vec<String>, Option<Paged<Filter>>), Failure> {
-    let List { items, next } = list(api, place, tab, query).await?;
-    let ids = items.into_iter().map(|report| report.id).collect();
-    Ok((ids, next.map(|cursor| query.at(Some(cursor)))))
 }
 
 pub(super) async fn section(
@@ -60,7 +46,11 @@ pub(super) async fn section(
     let with_headline = filter.fingerprint.is_none();
     let rows = Rows { below: &place.reports, from: &from, selected, with_headline };
     Ok(html! {
-        @if filter.fingerprint.is_some() { (cause(page, tab, &reports.items)) }
+        @if let Some(fingerprint) = &filter.fingerprint {
+            (cause(page, tab, &reports.items))
+            @let count = reports.next.is_none().then_some(reports.items.len());
+            (rows.whole_cause(fingerprint, count, "All tests of this list"))
+        }
         @else { (tools(place, tab, filter)) }
         @if reports.items.is_empty() { (nothing(tab, filter, is_running)) }
         ul.rows { @for report in &reports.items { (row(report, rows)) } }
@@ -95,6 +85,11 @@ fn tools(place: &Place, tab: Tab, filter: &Filter) -> Markup {
                 @if place.id.is_some() {
                     (choice("status", "Review", &statuses, filter.status.as_deref()))
                     (filter.place.fields())
+                    label.check {
+                        input type="checkbox" name="unreviewed" value="true"
+                            checked[filter.unreviewed.is_some()];
+                        " To review"
+                    }
                 }
                 button { "Filter" }
                 @if filter.is_narrow() {
@@ -119,6 +114,7 @@ fn meaning(tab: Tab) -> &'static str {
         Tab::New => "Fail, are not flaky, and passed before or never ran.",
         Tab::CauseChanged => "Fail as before, for a cause that they did not have.",
         Tab::Still => "Fail, and failed before.",
+        Tab::Muted => "Fail for a known cause: they do not count as new.",
         Tab::All => "",
     }
 }

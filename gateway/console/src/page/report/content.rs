@@ -85,7 +85,7 @@ pub(super) async fn content(
 ) -> Result<Response, Failure> {
     let report = report(&api, id).await?;
     let (asked, attempt) = (Some(query.instance.clone()), Some(query.attempt.clone()));
-    let view = View { instance: asked, attempt, from: None };
+    let view = View { instance: asked, attempt, ..View::default() };
     let instances = instances(&api, &report).await?;
     let entry = chosen(&instances.items, &view).ok_or_else(Failure::not_found)?;
     let instance = instance(&api, &report, &entry.id).await?;

@@ -8,31 +8,46 @@ use crate::{
     chart::{Quartiles, flaky, glyph},
     page::{
         classification,
+        execution::Filter,
         paged::Paged,
-        part::{facts, result_badge, subject},
-        review::reviewer,
+        part::{facts, result_badge, subject, taken, ticket},
+        review::{is_judged, reviewer},
         row::identifier,
     },
-    record::{Outcome, Report, TestCaseRun},
-    text::{duration, long_time, plain},
+    record::{Outcome, Position, Report, TestCaseRun},
+    text::{duration, long_time, number, plain},
 };
 
 /// Number of runs in the history.
 const SHOWN: usize = 10;
 
-/// Returns the address of the list that a test belongs to.
-pub(super) fn list(report: &Report, view: &View) -> String {
-    let query = Paged::parse(view.from.as_deref().unwrap_or_default());
-    let list = address(&format!("/executions/{}", report.execution_id), &query);
+/// Returns the list that a test was opened from, or else one that it belongs to.
+pub(super) fn list_of(report: &Report, view: &View) -> Paged<Filter> {
+    let of_change = || match report.change.as_str() {
+        _ if report.is_muted => "muted=true".to_owned(),
+        "None" => "view=all".to_owned(),
+        change => format!("change={change}"),
+    };
+    Paged::parse(&view.from.clone().unwrap_or_else(of_change))
+}
+
+/// Returns the address of the list of a test.
+pub(super) fn list(report: &Report, list: &Paged<Filter>) -> String {
+    let list = address(&format!("/executions/{}", report.execution_id), list);
     format!("{list}#r-{}", report.id)
 }
 
-pub(super) fn head(report: &Report, runs: &[TestCaseRun], view: &View) -> Markup {
+pub(super) fn head(
+    report: &Report,
+    runs: &[TestCaseRun],
+    list: &Paged<Filter>,
+    position: &Position,
+) -> Markup {
     html! {
         div.head {
             h1 { bdi { (plain(&report.test_case_name)) } }
             (badges(report))
-            (walk(report, view))
+            (walk(report, list, position))
         }
         (identifier(&report.test_case_identifier, &report.test_case_name))
         (facts_of(report, runs))
@@ -59,15 +74,26 @@ fn badges(report: &Report) -> Markup {
     }
 }
 
-/// Links to the previous and the next test of the list.
-fn walk(report: &Report, view: &View) -> Markup {
-    let query = View { from: view.from.clone(), ..View::default() };
-    let to = |way: &str| address(&format!("/reports/{}/{way}", report.id), &query);
+/// Links to the previous and the next test of the list, and back to it. The list says when the last test
+/// was shown.
+fn walk(report: &Report, list: &Paged<Filter>, position: &Position) -> Markup {
+    let from = serde_urlencoded::to_string(list).unwrap_or_default();
+    let to = |id: &String| address(&format!("/reports/{id}"), &[("from", &from)]);
+    let end = || {
+        let list = address(&format!("/executions/{}", report.execution_id), list);
+        let separator = if list.contains('?') { '&' } else { '?' };
+        format!("{list}{separator}last={0}#r-{0}", report.id)
+    };
     html! {
         nav.walk aria-label="Tests of the list" {
-            a.button rel="prev" href=(to("previous")) { "‹ Previous" }
-            a.button rel="up" href=(list(report, view)) { "List" }
-            a.button rel="next" href=(to("next")) { "Next ›" }
+            @if let Some(at) = position.number {
+                span.dim { (number(at)) " of " (number(position.total)) }
+            }
+            @if let Some(previous) = &position.previous_id {
+                a.button rel="prev" href=(to(previous)) { "‹ Previous" }
+            }
+            a.button rel="up" href=(self::list(report, list)) { "List" }
+            a.button rel="next" href=(position.next_id.as_ref().map_or_else(end, to)) { "Next ›" }
         }
     }
 }
@@ -80,15 +106,15 @@ fn facts_of(report: &Report, runs: &[TestCaseRun]) -> Markup {
     html! {
         p.facts {
             span.fact { (long_time(report.request_time)) }
-            span.fact {
-                (duration(seconds))
-                @if let Some(quartiles) = quartiles {
+            span.fact title="All instances and attempts together" {
+                (taken(report.result, seconds))
+                @if let Some(quartiles) = quartiles.filter(|_| report.result.has_run()) {
                     span.dim {
                         ", median " (duration(quartiles.median)) " (" (signed(quartiles.deviation(seconds))) ")"
                     }
                 }
             }
-            (facts([report.environment_name.as_deref(), subject.as_deref()]))
+            (facts([report.branch.as_deref(), report.environment_name.as_deref(), subject.as_deref()]))
             span.fact { a href=(format!("/cases/{}", report.test_case_id)) { "All runs of this test" } }
         }
     }
@@ -105,7 +131,10 @@ fn history(report: &Report, runs: &[TestCaseRun]) -> Markup {
     html! {
         @if runs.len() > 1 {
             nav.runs aria-label="Latest runs of this test" {
-                span.dim { "Latest runs" }
+                span.dim {
+                    "Latest runs"
+                    @if let Some(branch) = &report.branch { " on " bdi { (plain(branch)) } }
+                }
                 ol { @for run in runs.iter().take(SHOWN).rev() {
                     li {
                         a href=(format!("/reports/{}", run.id)) title=(run.request_time.format("%-d %b %Y, %H:%M UTC"))
@@ -124,12 +153,12 @@ fn history(report: &Report, runs: &[TestCaseRun]) -> Markup {
 /// The judgement of a reviewer.
 fn review(report: &Report) -> Markup {
     let comment = report.comment.as_deref().unwrap_or_default();
-    let is_judged = matches!(report.status.as_str(), "Accepted" | "Rejected" | "Investigation");
+    let is_judged = is_judged(&report.status);
     html! {
         @if is_judged || !comment.is_empty() || !report.ticket.is_empty() {
             p.review {
                 @if is_judged { b { (report.status) } (reviewer(&report.review)) " " }
-                @if !report.ticket.is_empty() { span.badge.none { bdi { (plain(&report.ticket)) } } " " }
+                @if !report.ticket.is_empty() { (ticket(&report.ticket)) " " }
                 bdi { (plain(comment)) }
             }
         }

@@ -1,4 +1,6 @@
-//! The steps of an attempt, those that failed first.
+//! The steps of an attempt, in their order.
+
+use std::ops::Range;
 
 use maud::{Markup, html};
 
@@ -6,12 +8,14 @@ use super::{content, view::View};
 use crate::{
     api::address,
     chart::{glyph, strip},
+    page::part::taken,
     record::{Attempt, Instance, InstanceEntry, Outcome, Report, Step},
     text::{Allowance, Link, ansi, counted, duration, link, number, plain},
 };
 
-/// Maximum number of steps on the page.
+/// Maximum number of steps on the page, and of those before the first one that failed.
 const STEPS: usize = 50;
+const BEFORE: usize = 5;
 
 /// Maximum number of pictures of a step, and of checks that failed without failing it.
 const EXTRAS: usize = 20;
@@ -25,7 +29,8 @@ pub(super) fn choices(
 ) -> Markup {
     let to = |instance: &str, attempt: Option<i64>| {
         let attempt = attempt.map(|number| number.to_string());
-        let view = View { instance: Some(instance.to_owned()), attempt, from: view.from.clone() };
+        let from = view.from.clone();
+        let view = View { instance: Some(instance.to_owned()), attempt, step: None, from };
         address(&format!("/reports/{}", report.id), &view)
     };
     html! {
@@ -59,26 +64,54 @@ pub(super) fn choices(
 }
 
 /// Shows the steps of an attempt. `page` is the path of the test, and `instance` that of the instance
-/// in its queries.
-pub(in crate::page) fn steps(page: &str, instance: &str, attempt: &Attempt) -> Markup {
+/// in its queries. `here` is the address of the attempt, and `first` the number of a step.
+pub(in crate::page) fn steps(
+    page: &str,
+    instance: &str,
+    attempt: &Attempt,
+    here: &str,
+    first: Option<&str>,
+) -> Markup {
     let mut rest = Allowance::of_page();
-    let (failed, others): (Vec<_>, Vec<_>) =
-        attempt.steps.iter().partition(|step| step.result.is_failure());
-    let first_failed = failed.first().map(|step| step.number);
-    let ordered = failed.into_iter().chain(others);
+    let shown = shown(&attempt.steps, first);
+    let failed = attempt.steps.iter().find(|step| step.result.is_failure());
+    let failed = failed.map(|step| step.number);
     let at = content::Shown { page, instance, attempt };
+    let before = shown.start.saturating_sub(STEPS)..shown.start;
+    let after = shown.end..attempt.steps.len().min(shown.end + STEPS);
     html! {
         (files(attempt))
         @if attempt.steps.is_empty() { p.empty { "This run has no steps." } }
         @else { h2 { "Steps" } }
         @let only = attempt.steps.len() == 1;
-        div.steps { @for step in ordered.take(STEPS) {
-            (panel(step, only || first_failed == Some(step.number), &at, &mut rest))
+        (more(&attempt.steps[before], here))
+        div.steps { @for step in &attempt.steps[shown] {
+            (panel(step, only || failed == Some(step.number), &at, &mut rest))
         } }
-        @if attempt.steps.len() > STEPS {
-            p.hint {
-                "Only " (STEPS) " of " (counted(i64::try_from(attempt.steps.len()).unwrap_or(i64::MAX), "step"))
-                " are shown."
+        (more(&attempt.steps[after], here))
+    }
+}
+
+/// Returns the steps of the page.
+fn shown(steps: &[Step], first: Option<&str>) -> Range<usize> {
+    let number = first.and_then(|first| first.parse::<i64>().ok());
+    let asked = number.and_then(|number| steps.iter().position(|step| step.number == number));
+    let failed = || steps.iter().position(|step| step.result.is_failure());
+    let start = asked.or_else(|| failed().map(|failed| failed.saturating_sub(BEFORE)));
+    // The last page is a whole one.
+    let start = start.unwrap_or_default().min(steps.len().saturating_sub(STEPS));
+    start..steps.len().min(start + STEPS)
+}
+
+/// A link to steps before or after those of the page.
+fn more(steps: &[Step], here: &str) -> Markup {
+    let separator = if here.contains('?') { '&' } else { '?' };
+    html! {
+        @if let (Some(first), Some(last)) = (steps.first(), steps.last()) {
+            p.more {
+                a href=(format!("{here}{separator}step={}", first.number)) {
+                    "Steps " (first.number) " to " (last.number)
+                }
             }
         }
     }
@@ -95,7 +128,7 @@ fn panel(step: &Step, is_open: bool, at: &content::Shown<'_>, rest: &mut Allowan
                     @if !step.test_input.is_empty() { " " bdi.dim { (plain(title(&step.test_input))) } }
                 }
                 @if !before.is_empty() { span.history { (strip(&before)) } }
-                span.time { (duration(step.duration_in_sec)) }
+                span.time { (taken(step.result, step.duration_in_sec)) }
             }
             (text(step, content::Part::Actual, at, rest))
             (text(step, content::Part::Expected, at, rest))
@@ -182,5 +215,43 @@ fn files(attempt: &Attempt) -> Markup {
                 }
             } }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(count: i64, failed: i64) -> Vec<Step> {
+        let step = |number| {
+            let result = if number == failed { "Failed" } else { "Passed" };
+            serde_json::from_value(serde_json::json!({
+                "StepNr": number, "DurationInSec": 1.0, "TestInput": "", "ActualResult": "",
+                "ExpectedResult": "", "Result": result, "Screenshots": [], "SoftVerification": [],
+            }))
+        };
+        (1..=count).map(|number| step(number).unwrap()).collect()
+    }
+
+    #[test]
+    fn steps_are_in_order_around_the_one_that_failed() {
+        for (count, failed, first, expected) in [
+            (500, 400, None, 394..444),
+            (500, 0, None, 0..50),
+            (500, 499, None, 450..500),
+            (500, 400, Some("51"), 50..100),
+            (500, 400, Some("x"), 394..444),
+            (20, 12, None, 0..20),
+            (0, 0, None, 0..0),
+        ] {
+            assert_eq!(shown(&steps(count, failed), first), expected, "{count} {failed} {first:?}");
+        }
+    }
+
+    #[test]
+    fn other_steps_are_a_link_away() {
+        let links = more(&steps(50, 0), "/reports/1?from=a").into_string();
+        assert!(links.contains("\"/reports/1?from=a&amp;step=1\""), "{links}");
+        assert!(links.contains("Steps 1 to 50") && more(&[], "/").into_string().is_empty());
     }
 }

@@ -20,9 +20,12 @@ pub(super) struct View {
     /// Id of an instance; by default the first one that failed.
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     pub(super) instance: Option<String>,
-    /// Number of an attempt; by default the last one.
+    /// Number of an attempt; by default the first one that failed, if the last one passed.
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     pub(super) attempt: Option<String>,
+    /// Number of the first step of the page; by default one shortly before the first that failed.
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    pub(super) step: Option<String>,
     /// Query of the list of results.
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     pub(super) from: Option<String>,
@@ -51,9 +54,6 @@ pub(super) fn chosen<'a>(instances: &'a [InstanceEntry], view: &View) -> Option<
 impl Instance {
     /// Returns the attempt to show.
     pub(super) fn attempt(&self, view: &View) -> &Attempt {
-        let number = view.attempt.as_deref().and_then(|number| number.parse().ok());
-        let asked = number
-            .and_then(|number: i64| self.attempts.iter().find(|attempt| attempt.number == number));
-        asked.unwrap_or(&self.last)
+        Attempt::chosen(&self.attempts, &self.last, view.attempt.as_deref())
     }
 }

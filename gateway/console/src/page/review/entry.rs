@@ -3,22 +3,36 @@
 use http::{Method, StatusCode};
 use serde::{Deserialize, Serialize};
 
-use crate::{api::Api, failure::Failure, record::Report, text::clean};
+use crate::{
+    api::Api,
+    failure::Failure,
+    record::Report,
+    text::{clean, end_of_day},
+};
 
 /// The fields of the form.
 #[derive(Default)]
 pub(in crate::page) struct Entry {
-    pub(in crate::page) reports: Vec<String>,
-    pub(super) fingerprint: Option<String>,
+    /// Ids of test reports, and fingerprints of causes.
+    pub(in crate::page) selected: Vec<String>,
+    reports: Vec<String>,
+    causes: Vec<String>,
+    /// Change of the test reports that causes select, and whether they are muted.
+    change: Option<String>,
+    muted: Option<bool>,
     /// The test reports that the page has shown, with their versions.
     seen: Vec<String>,
     pub(super) status: String,
     pub(super) comment: Option<String>,
     pub(super) ticket: Option<String>,
     pub(super) until: Option<String>,
+    /// Minutes by which UTC is ahead at the end of that day, if the browser says so.
+    until_offset: Option<String>,
     pub(super) every_case: bool,
     /// Whether empty texts are part of the judgement, and not only absent.
     is_whole: bool,
+    /// Texts that are cleared although others are kept.
+    cleared: Vec<String>,
     /// The reason why it was refused.
     pub(super) problem: Option<String>,
     /// Whether it was refused because of another judgement.
@@ -31,8 +45,12 @@ pub(in crate::page) struct Entry {
 struct Review<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     reports: &'a [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    causes: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
-    fingerprint: Option<&'a str>,
+    change: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    muted: Option<bool>,
     status: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     comment: Option<&'a str>,
@@ -62,9 +80,15 @@ struct Mute {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(in crate::page) struct Reviewed {
-    reviewed: i64,
+    #[serde(rename = "Reviewed")]
+    tests: i64,
     known_failures: i64,
+    #[serde(skip)]
+    is_reset: bool,
 }
+
+/// The status of test reports that nobody has judged.
+pub(super) const RESET: &str = "InReview";
 
 impl Entry {
     /// Reads the fields, of which `report` may be there several times. Empty ones are absent.
@@ -73,19 +97,28 @@ impl Entry {
         for (name, value) in pairs.into_iter().filter(|(_, value)| !value.trim().is_empty()) {
             match name.as_str() {
                 "report" => entry.reports.push(value),
+                "cause" => entry.causes.push(value),
                 "seen" => entry.seen.push(value),
                 "whole" => entry.is_whole = true,
-                "fingerprint" => entry.fingerprint = Some(value),
                 "status" => entry.status = value,
                 // Forms separate lines by both characters.
                 "comment" => entry.comment = Some(value.replace("\r\n", "\n")),
                 "ticket" => entry.ticket = Some(value),
                 "until" => entry.until = Some(value),
+                "untilOffset" => entry.until_offset = Some(value),
+                "clear" => entry.cleared.push(value),
                 "every" => entry.every_case = true,
                 _ => {}
             }
         }
+        entry.selected = [&entry.reports[..], &entry.causes].concat();
         entry
+    }
+
+    /// Restricts causes to test reports with this change, muted or not.
+    pub(in crate::page) fn among(self, change: Option<String>, muted: Option<String>) -> Self {
+        let muted = muted.map(|muted| muted == "true");
+        Self { change, muted, ..self }
     }
 
     /// Returns the judgement that a test has, to be changed.
@@ -109,7 +142,10 @@ impl Entry {
         }
         let path = format!("{execution}/reviews");
         let refused = match api.send(Method::PUT, &path, &self.review(report)).await {
-            Ok(reviewed) => return Ok(Ok(reviewed)),
+            Ok(reviewed) => {
+                let is_reset = self.status == RESET;
+                return Ok(Ok(Reviewed { is_reset, ..reviewed }));
+            }
             Err(failure) => failure.of_conflict(),
         };
         self.is_conflict = refused.is_ok();
@@ -124,28 +160,34 @@ impl Entry {
 
     /// Returns what is not filled in.
     fn missing(&self) -> Option<&'static str> {
-        if self.reports.is_empty() && self.fingerprint.is_none() {
+        if self.selected.is_empty() {
             return Some("Select at least one test.");
+        }
+        let is_day = |day: &str| end_of_day(day, self.until_offset.as_deref()).is_some();
+        if self.until.as_deref().is_some_and(|day| !is_day(day)) {
+            return Some("Enter the day until which failures are muted as yyyy-mm-dd.");
         }
         let is_endless = self.every_case && self.until.is_none();
         is_endless.then_some("Choose the day until which every test is muted.")
     }
 
     fn review(&self, report: Option<&Report>) -> Review<'_> {
-        let Self { reports, fingerprint, status, until, every_case, .. } = self;
-        let known = until
-            .as_ref()
-            .map(|day| Mute { every_case: *every_case, muted_until: format!("{day}T00:00:00Z") });
+        let end = self.until.as_deref();
+        let end = end.and_then(|day| end_of_day(day, self.until_offset.as_deref()));
+        let known =
+            end.map(|end| Mute { every_case: self.every_case, muted_until: end.to_rfc3339() });
         let comment = report.map(|report| report.comment.as_deref().unwrap_or_default());
         let ticket = report.map(|report| report.ticket.as_str());
         let seen = self.seen.iter().filter_map(|seen| seen.rsplit_once('.'));
+        let has_causes = !self.causes.is_empty();
         Review {
-            // The interface takes one kind of selection.
-            reports: if fingerprint.is_some() { &[] } else { reports },
-            fingerprint: fingerprint.as_deref(),
-            status,
-            comment: self.text(self.comment.as_deref(), comment),
-            ticket: self.text(self.ticket.as_deref(), ticket),
+            reports: &self.reports,
+            causes: &self.causes,
+            change: self.change.as_deref().filter(|_| has_causes),
+            muted: self.muted.filter(|_| has_causes),
+            status: &self.status,
+            comment: self.text("comment", self.comment.as_deref(), comment),
+            ticket: self.text("ticket", self.ticket.as_deref(), ticket),
             known,
             seen: seen.map(|(id, data_version)| Seen { id, data_version }).collect(),
         }
@@ -153,9 +195,14 @@ impl Entry {
 
     /// Returns a text to store, none to keep what there is. A text that was shown without some of its
     /// characters is kept unless it was changed.
-    fn text<'a>(&self, entered: Option<&'a str>, shown: Option<&str>) -> Option<&'a str> {
+    fn text<'a>(
+        &self,
+        name: &str,
+        entered: Option<&'a str>,
+        shown: Option<&str>,
+    ) -> Option<&'a str> {
         if !self.is_whole {
-            return entered;
+            return entered.or_else(|| self.cleared.iter().any(|one| one == name).then_some(""));
         }
         let entered = entered.unwrap_or_default();
         Some(entered).filter(|_| shown.is_none_or(|shown| clean(shown) != entered))
@@ -166,8 +213,9 @@ impl Reviewed {
     /// Returns the address of a page that announces the review.
     pub(in crate::page) fn announced_on(&self, page: &str) -> String {
         let separator = if page.contains('?') { '&' } else { '?' };
-        let Self { reviewed, known_failures } = self;
-        format!("{page}{separator}reviewed={reviewed}&muted={known_failures}")
+        let Self { tests, known_failures, is_reset } = self;
+        let done = if *is_reset { "reset" } else { "reviewed" };
+        format!("{page}{separator}{done}={tests}&newly_muted={known_failures}")
     }
 }
 
@@ -191,18 +239,35 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_takes_the_place_of_selected_tests() {
+    fn causes_are_judged_as_the_list_shows_them() {
         let pairs = [
             ("report", "1"),
-            ("fingerprint", "ab"),
+            ("cause", "ab"),
+            ("cause", "cd"),
             ("status", "Accepted"),
             ("ticket", "SHOP-1"),
             ("until", "2026-12-24"),
         ];
-        let expected = r#"{"Fingerprint":"ab","Status":"Accepted","Ticket":"SHOP-1","Known":{"EveryCase":false,"MutedUntil":"2026-12-24T00:00:00Z"}}"#;
-        assert_eq!(review_of(&pairs), expected);
-        let every = review_of(&[&pairs[..], &[("every", "true")]].concat());
-        assert_eq!(every, expected.replace("false", "true"));
+        let entry = entry(&pairs).among(Some("New".to_owned()), Some("false".to_owned()));
+        assert_eq!(entry.selected, ["1", "ab", "cd"]);
+        let review = serde_json::to_string(&entry.review(None)).unwrap();
+        let expected = r#"{"Reports":["1"],"Causes":["ab","cd"],"Change":"New","Muted":false,"Status":"Accepted","Ticket":"SHOP-1","Known":{"EveryCase":false,"MutedUntil":"2026-12-25T00:00:00+00:00"}}"#;
+        assert_eq!(review, expected);
+    }
+
+    #[test]
+    fn a_mute_ends_with_the_day_of_the_reader() {
+        let pairs = [("report", "1"), ("until", "2026-12-24"), ("untilOffset", "480")];
+        let review = review_of(&pairs);
+        assert!(review.contains(r#""MutedUntil":"2026-12-25T08:00:00+00:00""#), "{review}");
+        let wrong = entry(&[("report", "1"), ("until", "24.12.2026")]);
+        assert!(wrong.missing().unwrap().contains("yyyy-mm-dd"));
+    }
+
+    #[test]
+    fn an_undone_judgement_clears_its_texts() {
+        let pairs = [("report", "1"), ("status", "InReview"), ("clear", "ticket")];
+        assert_eq!(review_of(&pairs), r#"{"Reports":["1"],"Status":"InReview","Ticket":""}"#);
     }
 
     #[test]
@@ -211,28 +276,32 @@ mod tests {
         let expected = r#"{"Reports":["1"],"Status":"Accepted","Comment":"","Ticket":"","Seen":[{"Id":"1","DataVersion":"7"}]}"#;
         assert_eq!(review_of(&pairs), expected);
         let whole = |comment| entry(&[&pairs[..], &[("comment", comment)]].concat());
-        assert_eq!(whole("a\r\nb").text(Some("a\nb"), Some("a\r\nb")), None, "it is unchanged");
+        assert_eq!(
+            whole("a\r\nb").text("comment", Some("a\nb"), Some("a\r\nb")),
+            None,
+            "it is unchanged"
+        );
         assert_eq!(whole("a\r\nb").comment.as_deref(), Some("a\nb"));
-        assert_eq!(whole("c").text(Some("c"), Some("b")), Some("c"));
-        assert_eq!(whole("").text(None, Some("b")), Some(""));
+        assert_eq!(whole("c").text("comment", Some("c"), Some("b")), Some("c"));
+        assert_eq!(whole("").text("comment", None, Some("b")), Some(""));
     }
 
     #[test]
     fn a_selection_and_the_end_of_a_mute_are_needed() {
         assert_eq!(entry(&[("status", "Accepted")]).missing(), Some("Select at least one test."));
-        let every = [("fingerprint", "ab"), ("every", "true")];
+        let every = [("cause", "ab"), ("every", "true")];
         assert!(entry(&every).missing().is_some());
         assert!(entry(&every[..1]).missing().is_none());
     }
 
     #[test]
     fn the_page_after_a_review_announces_it() {
-        let done = Reviewed { reviewed: 2, known_failures: 0 };
-        for (page, expected) in [
-            ("/executions/1", "/executions/1?reviewed=2&muted=0"),
-            ("/reports/1?from=a", "/reports/1?from=a&reviewed=2&muted=0"),
+        let done = |is_reset| Reviewed { tests: 2, known_failures: 0, is_reset };
+        for (page, is_reset, expected) in [
+            ("/executions/1", false, "/executions/1?reviewed=2&newly_muted=0"),
+            ("/reports/1?from=a", true, "/reports/1?from=a&reset=2&newly_muted=0"),
         ] {
-            assert_eq!(done.announced_on(page), expected);
+            assert_eq!(done(is_reset).announced_on(page), expected);
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::{entry::Entry, seen};
+use super::{
+    entry::{Entry, RESET},
+    is_judged, seen,
+};
 use crate::{
     api::List,
     claims::Claims,
@@ -17,10 +20,11 @@ const CHANGED: &str = "changed since the given version: ";
 pub(in crate::page) const FORM: &str = "review";
 
 /// The judgements: the status, the button, its key and the permission that it needs.
-const JUDGEMENTS: [(&str, &str, &str, &[&str]); 3] = [
+const JUDGEMENTS: [(&str, &str, &str, &[&str]); 4] = [
     ("Accepted", "Accept", "a", &["Accept"]),
     ("Rejected", "Reject", "r", &["Reject"]),
     ("Investigation", "Investigate", "i", &["Accept", "Reject"]),
+    (RESET, "Reset", "", &["Accept", "Reject"]),
 ];
 
 /// Returns whether a user can judge test reports.
@@ -33,13 +37,27 @@ pub(in crate::page) fn may_review(user: &Claims) -> bool {
 pub(in crate::page) enum Scope<'a> {
     /// Those selected in the list.
     Selected,
-    /// Those selected, or all with this cause, which has made these test cases fail.
-    Cause(&'a str, &'a List<FailureMatch>),
+    /// Those selected in the list of a cause, which has made these test cases fail.
+    Cause(&'a List<FailureMatch>),
     /// This one.
     One(&'a Report),
 }
 
 impl Scope<'_> {
+    /// Returns whether there may be judgements to take back.
+    fn may_be_judged(&self) -> bool {
+        !matches!(self, Self::One(report) if !is_judged(&report.status))
+    }
+
+    /// Returns the status of the one test.
+    fn status(&self) -> Option<&str> {
+        match self {
+            Self::One(report) if is_judged(&report.status) => Some(&report.status),
+            Self::One(_) => Some(RESET),
+            _ => None,
+        }
+    }
+
     /// Returns whether there may be failures to mute.
     fn may_fail(&self) -> bool {
         !matches!(self, Self::One(report) if !report.result.is_failure())
@@ -52,9 +70,11 @@ pub(in crate::page) fn form(user: &Claims, here: &str, scope: Scope<'_>, entry: 
     html! {
         @if may_review(user) {
             @if !is_bulk { h2 { "Review" } }
-            form.review-form.bulk[is_bulk] id=(FORM) aria-label="Review" method="post" action=(here) {
+            form.review-form.bulk[is_bulk] id=(FORM) aria-label="Review" method="post" action=(here)
+                data-before=[scope.status()]
+            {
                 (refusal(entry))
-                (reports(scope, entry))
+                (reports(scope))
                 @if is_bulk { (text_field("comment", "Comment", 4000, entry.comment.as_deref())) }
                 @else { (comment(entry)) }
                 (text_field("ticket", "Ticket", 255, entry.ticket.as_deref()))
@@ -62,8 +82,9 @@ pub(in crate::page) fn form(user: &Claims, here: &str, scope: Scope<'_>, entry: 
                 @else { input type="hidden" name="whole" value="true"; }
                 @if user.may("Accept") && scope.may_fail() { (mute(scope, entry)) }
                 div.buttons { @for (status, label, key, permissions) in JUDGEMENTS {
-                    @if permissions.iter().any(|permission| user.may(permission)) {
-                        button name="status" value=(status) data-key=(key) { (label) }
+                    @let is_allowed = permissions.iter().any(|permission| user.may(permission));
+                    @if is_allowed && (status != RESET || scope.may_be_judged()) {
+                        button.quiet[status == RESET] name="status" value=(status) data-key=(key) { (label) }
                     }
                 } }
             }
@@ -87,25 +108,13 @@ fn refusal(entry: &Entry) -> Markup {
     }
 }
 
-fn reports(scope: Scope<'_>, entry: &Entry) -> Markup {
+fn reports(scope: Scope<'_>) -> Markup {
     html! {
         @match scope {
-            Scope::Selected => output #selected { "Selected tests" },
+            Scope::Selected | Scope::Cause(_) => output #selected { "Selected tests" },
             Scope::One(report) => {
                 input type="hidden" name="report" value=(report.id);
                 input type="hidden" name="seen" value=(seen(&report.id, &report.data_version));
-            }
-            Scope::Cause(fingerprint, _) => {
-                label.field {
-                    span { "Tests" }
-                    select name="fingerprint" {
-                        option value="" { "selected" }
-                        option value=(fingerprint) selected[entry.fingerprint.is_some()] {
-                            "all of this cause"
-                        }
-                    }
-                }
-                output #selected {}
             }
         }
     }
@@ -138,10 +147,10 @@ fn comment(entry: &Entry) -> Markup {
 fn mute(scope: Scope<'_>, entry: &Entry) -> Markup {
     html! {
         label.field {
-            span { "Mute until, at most 90 days" }
-            input type="date" name="until" value=[entry.until.as_deref()];
+            span { "Mute until and including, at most 90 days" span.utc { " (UTC)" } }
+            input type="date" name="until" value=[entry.until.as_deref()] data-last data-days="90";
         }
-        @if let Scope::Cause(_, matches) = scope {
+        @if let Scope::Cause(matches) = scope {
             div.every {
                 label.check {
                     input type="checkbox" name="every" value="true" checked[entry.every_case];

@@ -35,9 +35,12 @@ pub(super) struct View {
     /// Number of an instance; by default the first one that failed.
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     instance: Option<String>,
-    /// Number of an attempt; by default the last one.
+    /// Number of an attempt; by default the first one that failed, if the last one passed.
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     attempt: Option<String>,
+    /// Number of the first step of the page; by default one shortly before the first that failed.
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    step: Option<String>,
     /// Query of the list of results.
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     from: Option<String>,
@@ -67,11 +70,12 @@ pub(super) async fn page(
         (head(&place, id, &instance, &view))
         (choices(&here, &instance, attempt, &view))
         (files(&instance))
-        (steps(&here, &number, attempt))
+        @let all = address(&here, &View { step: None, ..view.clone() });
+        (steps(&here, &number, attempt, &all, view.step.as_deref()))
     };
     let report = &instance.report;
     let title = format!("{} · {}", report.result.label(), clean(&report.test_case_name));
-    Ok(layout::open(&title, None, &body))
+    Ok(layout::open(&title, &body))
 }
 
 /// Shows a whole text of a step.
@@ -110,7 +114,7 @@ fn choices(here: &str, instance: &SharedInstance, shown: &Attempt, view: &View) 
     let to = |instance: i64, attempt: Option<i64>| {
         let instance = Some(instance.to_string());
         let attempt = attempt.map(|number| number.to_string());
-        address(here, &View { instance, attempt, from: view.from.clone() })
+        address(here, &View { instance, attempt, step: None, from: view.from.clone() })
     };
     html! {
         @if instance.instance_count > 1 {
@@ -150,10 +154,8 @@ fn files(instance: &SharedInstance) -> Markup {
 }
 
 impl SharedInstance {
-    /// Returns the attempt with a number, or else the last one.
+    /// Returns the attempt to show.
     fn attempt(&self, number: Option<&str>) -> &Attempt {
-        let number = number.and_then(|number| number.parse::<i64>().ok());
-        let asked = self.attempts.iter().find(|attempt| Some(attempt.number) == number);
-        asked.unwrap_or(&self.last)
+        Attempt::chosen(&self.attempts, &self.last, number)
     }
 }
