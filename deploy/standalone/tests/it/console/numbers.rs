@@ -19,7 +19,7 @@ fn report(broken: &str) -> String {
         format!("{CASE}'{name}'>{failure}</testcase>")
     };
     let lost = (0..7).map(|nr| failing(&format!("lost {nr}"), broken)).collect::<String>();
-    let passed = (0..60).map(|nr| format!("{CASE}'passed {nr}'/>")).collect::<String>();
+    let passed = (0..60).map(|nr| format!("{CASE}'passed {nr}'/>")).collect::<Vec<_>>().concat();
     format!(
         "<testsuite>{lost}{passed}{}{}{CASE}'skipped'><skipped/></testcase>\
          {CASE}'broken'><error message='no memory'>no memory</error></testcase>\

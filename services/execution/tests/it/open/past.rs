@@ -76,7 +76,7 @@ async fn the_history_of_a_case_is_in_the_order_of_its_requests() -> Result<()> {
 
     let times: Vec<_> = all.iter().map(|run| run.request_time.unwrap()).collect();
     assert!(times.len() == 3 && times.is_sorted_by(|one, next| one > next), "{times:?}");
-    let branches = all.iter().map(|run| run.branch()).collect::<Vec<_>>();
+    let branches = all.iter().map(TestCaseRun::branch).collect::<Vec<_>>();
     assert_eq!(branches, ["main", "feature", "main"]);
     let cursor = Some(all[0].id.clone());
     assert_eq!(runs(Page { cursor, ..Page::default() }, None).await?, all[1..]);
