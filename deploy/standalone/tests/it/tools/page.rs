@@ -19,7 +19,7 @@ const RESULTS: [(&str, &str); 6] = [
     ("failed", "TestCasesFailed"),
     ("with an error", "TestCasesWithError"),
     ("aborted", "TestCasesAborted"),
-    ("canceled", "TestCasesCanceled"),
+    ("skipped", "TestCasesCanceled"),
     ("All", "TestCasesTotal"),
 ];
 

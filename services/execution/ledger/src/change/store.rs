@@ -14,7 +14,8 @@ use crate::progress::execution::ExecutionState;
 pub(super) const MOST: usize = 50;
 
 /// Returns the latest ended executions of a branch before a new execution, in its test set and
-/// environment. Those in which nearly everything failed say nothing about tests, and are left out.
+/// environment. Those in which nearly everything failed say nothing about tests, and are left out, unless
+/// the failures were muted: then somebody has understood them.
 pub(super) async fn ended(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -32,7 +33,12 @@ pub(super) async fn ended(
            and id < $6::uuid
            and (test_cases_passed + test_cases_failed + test_cases_with_error < $7
                or 100 * (test_cases_failed + test_cases_with_error)
-                   <= $8 * (test_cases_passed + test_cases_failed + test_cases_with_error))
+                   <= $8 * (test_cases_passed + test_cases_failed + test_cases_with_error)
+               or 100 * (test_cases_failed + test_cases_with_error - (
+                       select count(*) from test_report r
+                       where r.customer_id = $1 and r.execution_id = execution.id
+                         and r.change <> 'None' and r.is_muted
+                   )) <= $8 * (test_cases_passed + test_cases_failed + test_cases_with_error))
          order by id desc
          limit $9",
     );
