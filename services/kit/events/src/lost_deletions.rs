@@ -9,7 +9,7 @@
 //! event.
 //!
 //! Only a deletion that the owner knows counts. A record that is unknown to it, for instance because it was
-//! restored from an older backup, stays ([ADR 66](../../../../docs/adr/0066-lost-deletions-are-found.md)).
+//! restored from an older backup, stays ([ADR 51](../../../../docs/adr/0051-lost-deletions-are-found.md)).
 
 mod key;
 mod owner;
