@@ -15,7 +15,7 @@ use assay_judge::{Change, History, Judgement, Outcome, judge};
 use assay_proto::{CustomerId, ExecutionId, Fault, ResultChange, TestCaseId, TestResult};
 use sqlx::PgTransaction;
 
-pub use self::baseline::{SHOWN, baseline};
+pub use self::baseline::{baseline, shown};
 use self::history::{Baseline, Histories};
 use crate::progress::{execution::ExecutionState, report::TestReportState};
 

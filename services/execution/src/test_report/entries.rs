@@ -1,8 +1,7 @@
 //! The test reports of an execution as entries of a list, each with its last results.
 
 use assay_fingerprint::Fingerprint;
-use assay_ledger::change::SHOWN;
-use assay_ledger::progress::execution::ExecutionState;
+use assay_ledger::{change, progress::execution::ExecutionState};
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ReportStatus, ResultChange, TestReportId, TestResult,
     Timestamp,
@@ -100,7 +99,8 @@ pub(crate) async fn list(
 ) -> Result<Rows<TestReportEntry>, Fault> {
     let id = ExecutionId::from_record(&state.execution.id)?;
     let after = TestReportId::from_field_if_any("cursor", slice.after.as_deref())?;
-    let mut sql = select(customer, state, id);
+    let shown = change::shown(db, customer, state).await?;
+    let mut sql = select(customer, id, &shown);
     filter.push_to(&mut sql, customer, id);
     if let Some(pattern) = &slice.pattern {
         sql.push(NAMED).push_bind(pattern.clone());
@@ -109,7 +109,7 @@ pub(crate) async fn list(
         sql.push(" and r.id > ").push_bind(after);
     }
     sql.push(" order by r.id limit ").push_bind(slice.limit);
-    Ok(read(db, state, id, sql).await?.into())
+    Ok(read(db, id, &shown, sql).await?.into())
 }
 
 /// Reads these reports of an execution.
@@ -120,17 +120,14 @@ pub(crate) async fn of_ids(
     reports: &[Uuid],
 ) -> Result<Vec<TestReportEntry>, Fault> {
     let id = ExecutionId::from_record(&state.execution.id)?;
-    let mut sql = select(customer, state, id);
+    let shown = change::shown(db, customer, state).await?;
+    let mut sql = select(customer, id, &shown);
     sql.push(" and r.id = any(").push_bind(reports).push(")");
-    read(db, state, id, sql).await
+    read(db, id, &shown, sql).await
 }
 
-/// Selects the reports `r` of an execution.
-fn select(
-    customer: CustomerId,
-    state: &ExecutionState,
-    id: ExecutionId,
-) -> QueryBuilder<sqlx::Postgres> {
+/// Selects the reports `r` of an execution, with their results in the executions that are shown before it.
+fn select(customer: CustomerId, id: ExecutionId, shown: &[Uuid]) -> QueryBuilder<sqlx::Postgres> {
     let columns = TestReportEntry::COLUMNS;
     let mut sql = QueryBuilder::new(format!("select {columns} from test_report r"));
     sql.push(
@@ -150,8 +147,7 @@ fn select(
                 as history
             from unnest(",
     );
-    let shown = state.baseline.iter().take(SHOWN).copied().collect::<Vec<_>>();
-    sql.push_bind(shown);
+    sql.push_bind(shown.to_vec());
     sql.push(
         ") with ordinality as b (id, nr)
             left join test_report p on p.customer_id = r.customer_id and p.execution_id = b.id
@@ -165,29 +161,29 @@ fn select(
 
 async fn read(
     db: &PgPool,
-    state: &ExecutionState,
     id: ExecutionId,
+    shown: &[Uuid],
     mut sql: QueryBuilder<sqlx::Postgres>,
 ) -> Result<Vec<TestReportEntry>, Fault> {
     let entries: Vec<TestReportEntry> = sql.build_query_as().fetch_all(db).await?;
     let entries = entries.into_iter().map(|entry| {
-        let failing_since = failing_since(&entry, id, &state.baseline);
+        let failing_since = failing_since(&entry, id, shown);
         TestReportEntry { failing_since, ..entry }
     });
     Ok(entries.collect())
 }
 
 /// Returns the time of the first execution since which the test case has failed without passing, if
-/// it fails. `baseline` are the executions of its history, the latest first.
+/// it fails. `shown` are the executions of its history, the latest first.
 fn failing_since(
     entry: &TestReportEntry,
     execution: ExecutionId,
-    baseline: &[Uuid],
+    shown: &[Uuid],
 ) -> Option<Timestamp> {
     if !entry.result().is_failure() {
         return None;
     }
-    let before = entry.history.chars().rev().zip(baseline).take_while(|(result, _)| *result != 'P');
+    let before = entry.history.chars().rev().zip(shown).take_while(|(result, _)| *result != 'P');
     let failed = before.filter(|(result, _)| matches!(result, 'F' | 'E'));
     let first = failed.map(|(_, id)| *id).last().unwrap_or(execution.0);
     let (seconds, nanoseconds) = first.get_timestamp()?.to_unix();

@@ -101,6 +101,19 @@ async fn a_branch_knows_what_is_flaky_on_the_default_branch() -> Result<()> {
 }
 
 #[tokio::test]
+async fn results_that_are_shown_in_a_row_are_of_one_branch() -> Result<()> {
+    let world = World::new().await?;
+    runs(&world, "main", "FPP").await?;
+    let first = runs(&world, "feature", "F").await?;
+    assert_eq!(reports(&world, &first).await?[0].history, "FPP", "it has no runs of its own");
+    let second = runs(&world, "feature", "F").await?;
+    let report = reports(&world, &second).await?.remove(0);
+    assert_eq!(report.history, "F");
+    assert!(report.failing_since.unwrap() <= first.request_time.unwrap());
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_test_that_passed_and_failed_on_one_commit_is_flaky() -> Result<()> {
     let world = World::new().await?;
     let on = async |commit: &str, letter: char| {

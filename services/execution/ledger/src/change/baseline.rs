@@ -1,7 +1,7 @@
 //! The executions that the results of a new execution are compared with.
 
 use assay_proto::{CustomerId, Fault};
-use sqlx::PgTransaction;
+use sqlx::{PgExecutor, PgTransaction};
 use uuid::Uuid;
 
 use super::store::{self, MOST};
@@ -11,8 +11,8 @@ use crate::progress::execution::ExecutionState;
 /// the default branch runs.
 const OWN: usize = 10;
 
-/// Number of executions of a baseline whose results are shown.
-pub const SHOWN: usize = 10;
+/// Maximum number of executions of a baseline whose results are shown.
+const SHOWN: i64 = 10;
 
 /// Returns the executions that those of a new execution are compared with: ended ones of its series, the
 /// latest first, and then those of the default branch, the latest first.
@@ -30,6 +30,16 @@ pub async fn baseline(
         Vec::new()
     };
     Ok(latest(own, default))
+}
+
+/// Returns the executions of a baseline whose results are shown, the latest first: those of one branch, its
+/// own one unless it has none, since results of two branches in a row would look like one story.
+pub async fn shown(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    state: &ExecutionState,
+) -> Result<Vec<Uuid>, Fault> {
+    store::of_first_branch(db, customer, &state.baseline, SHOWN).await
 }
 
 /// Leaves out the earliest executions, so that the latest ones of both branches remain.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use assay_judge::{OUTAGE_OF, OUTAGE_PERCENT};
 use assay_proto::{CustomerId, ExecutionId, Fault, TestCaseId, catalog::Gate};
-use sqlx::{PgTransaction, types::Json};
+use sqlx::{PgExecutor, PgTransaction, types::Json};
 use uuid::Uuid;
 
 use super::history::{Coded, FAILED, Origin, PASSED, PASSED_ON_RETRY};
@@ -12,6 +12,10 @@ use crate::progress::execution::ExecutionState;
 
 /// Maximum number of executions of a baseline: no rule looks at more.
 pub(super) const MOST: usize = 50;
+
+/// Maximum number of executions among which those of a baseline are looked for: outages without an end must
+/// not have all executions of a series read.
+const CONSIDERED: i64 = 200;
 
 /// Returns the latest ended executions of a branch before a new execution, in its test set and
 /// environment. Those in which nearly everything failed say nothing about tests, and are left out, unless
@@ -24,21 +28,25 @@ pub(super) async fn ended(
 ) -> Result<Vec<Uuid>, Fault> {
     let execution = &state.execution;
     let ended = sqlx::query_scalar(
-        "select id from execution
-         where customer_id = $1 and project_id = $2::uuid and test_set_id = $3::uuid
-           and coalesce(environment_id, '00000000-0000-0000-0000-000000000000')
-               = coalesce($4::uuid, '00000000-0000-0000-0000-000000000000')
-           and coalesce(branch, '') = $5
-           and status in ('Completed', 'Canceled')
-           and id < $6::uuid
-           and (test_cases_passed + test_cases_failed + test_cases_with_error < $7
-               or 100 * (test_cases_failed + test_cases_with_error)
-                   <= $8 * (test_cases_passed + test_cases_failed + test_cases_with_error)
-               or 100 * (test_cases_failed + test_cases_with_error - (
-                       select count(*) from test_report r
-                       where r.customer_id = $1 and r.execution_id = execution.id
-                         and r.change <> 'None' and r.is_muted
-                   )) <= $8 * (test_cases_passed + test_cases_failed + test_cases_with_error))
+        "select id from (
+             select id, test_cases_failed + test_cases_with_error as failed,
+                    test_cases_passed + test_cases_failed + test_cases_with_error as executed
+             from execution
+             where customer_id = $1 and project_id = $2::uuid and test_set_id = $3::uuid
+               and coalesce(environment_id, '00000000-0000-0000-0000-000000000000')
+                   = coalesce($4::uuid, '00000000-0000-0000-0000-000000000000')
+               and coalesce(branch, '') = $5
+               and status in ('Completed', 'Canceled')
+               and id < $6::uuid
+             order by id desc
+             limit $10
+         ) as latest
+         where executed < $7 or 100 * failed <= $8 * executed
+            or 100 * (failed - (
+                   select count(*) from test_report r
+                   where r.customer_id = $1 and r.execution_id = latest.id
+                     and r.change <> 'None' and r.is_muted
+               )) <= $8 * executed
          order by id desc
          limit $9",
     );
@@ -51,8 +59,31 @@ pub(super) async fn ended(
         .bind(&execution.id)
         .bind(OUTAGE_OF)
         .bind(OUTAGE_PERCENT)
-        .bind(i64::try_from(MOST).unwrap_or(i64::MAX));
+        .bind(i64::try_from(MOST).unwrap_or(i64::MAX))
+        .bind(CONSIDERED);
     Ok(ended.fetch_all(&mut **tx).await?)
+}
+
+/// Returns the first ones of these executions that have the branch of the very first one.
+pub(super) async fn of_first_branch(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    executions: &[Uuid],
+    most: i64,
+) -> Result<Vec<Uuid>, Fault> {
+    if executions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let of_branch = sqlx::query_scalar(
+        "select e.id
+         from unnest($2::uuid[]) with ordinality as baseline (id, nr)
+         join execution e on e.customer_id = $1 and e.id = baseline.id
+         join execution first on first.customer_id = $1 and first.id = ($2::uuid[])[1]
+         where coalesce(e.branch, '') = coalesce(first.branch, '')
+         order by nr
+         limit $3",
+    );
+    Ok(of_branch.bind(customer).bind(executions).bind(most).fetch_all(db).await?)
 }
 
 /// Reads the gate that the test set had when an execution was requested.
