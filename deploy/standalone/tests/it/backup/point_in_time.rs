@@ -51,8 +51,8 @@ async fn archived(server: &Server) {
 #[tokio::test(flavor = "multi_thread")]
 async fn all_databases_are_recovered_to_the_time_before_a_mistake() {
     let (directory, archive) = (Directory::new(new_dir("recovery")), new_dir("archive"));
-    let mut fleet = Fleet::start(&[None], &[]).await;
-    let cluster = fleet.postgres.cluster();
+    let mut server = Server::create(&new_dir("postgres")).await;
+    let cluster = server.cluster();
     create_like(&cluster, &archive);
     let in_archive = (ARCHIVE, archive.to_str().unwrap());
     let run = async |number, server: &Server, replaced: &[(&str, &str)]| {
@@ -60,8 +60,9 @@ async fn all_databases_are_recovered_to_the_time_before_a_mistake() {
         assert!(done, "{output}");
     };
 
-    run(0, &fleet.postgres, &[in_archive]).await;
-    fleet.postgres.restart().await;
+    run(0, &server, &[in_archive]).await;
+    server.restart().await;
+    let fleet = Fleet::on(server, &[None], &[]).await;
     let api = fleet.admins().await.remove(0);
     let shop = Shop::open(&api).await;
     shop.report(&api, PASSED).await;
