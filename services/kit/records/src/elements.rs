@@ -5,7 +5,7 @@ mod window;
 use std::io::BufRead;
 
 use assay_proto::{Fault, Violation};
-use assay_weight::Weight;
+use assay_weight::{Weight, at_most};
 use serde::Deserialize;
 use serde_json::{Deserializer, value::RawValue};
 use serde_path_to_error::{Path, Segment};
@@ -16,6 +16,9 @@ use crate::below;
 /// Maximum weight of an element, in bytes. The 20,000 steps of the largest result fit.
 const HEAVIEST: usize = 24 << 20;
 
+/// Weight up to which an element is not weighed exactly, in bytes.
+const LIGHT: usize = 64 << 10;
+
 /// Parses a JSON array, or a sequence of values (`lines`), and calls `handle` with each element as
 /// soon as it is complete, and with the memory that the element takes when it is parsed, without its texts,
 /// in bytes. Stops at the first error, such as an element of too many values.
@@ -25,7 +28,7 @@ pub fn read(
     mut handle: impl FnMut(&RawValue, usize) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let mut handle = |element: &RawValue| {
-        let weight = Weight::of(element.get().as_bytes()).bytes();
+        let weight = weight(element.get().as_bytes());
         if weight > HEAVIEST { Err(too_heavy()) } else { handle(element, weight) }
     };
     let mut body = Window::new(body);
@@ -66,6 +69,14 @@ pub fn parse<'a, T: Deserialize<'a>>(json: &'a RawValue, index: usize) -> Result
             problem: without_position(&error.inner().to_string()).to_owned(),
         })
     })
+}
+
+/// Returns the weight of an element, or one that it has at most if that is light.
+fn weight(json: &[u8]) -> usize {
+    match at_most(json) {
+        light if light <= LIGHT => light,
+        _ => Weight::of(json).bytes(),
+    }
 }
 
 fn too_heavy() -> Fault {

@@ -27,7 +27,7 @@ pub use assay_program::{LogConfig, LogFormat};
 
 pub(crate) use self::ids::inject_request_id;
 pub use self::ids::{REQUEST_ID, request_id_in};
-use self::{ids::Ids, lines::JsonLines};
+use self::{failures::Failures, ids::Ids, lines::JsonLines};
 use crate::{Runtime, lifecycle::TASK};
 
 /// Bounds of histogram buckets in seconds, from a cached read to a large upload.
@@ -79,8 +79,9 @@ impl Telemetry {
             .with(lines.with_filter(config.logs.filter()?))
             .with(spans)
             .with(statements)
-            .with(failures::layer())
-            .with(Ids { traces: tracer.is_none() }.with_filter(LevelFilter::INFO))
+            .with(
+                Ids { traces: tracer.is_none() }.and_then(Failures).with_filter(LevelFilter::INFO),
+            )
             .try_init()?;
 
         let metrics = PrometheusBuilder::new()

@@ -15,6 +15,23 @@ const VALUE: usize = 48;
 /// fit.
 pub const HEAVIEST: usize = 48 << 20;
 
+/// Size of the parts in which [`at_most`] counts, in bytes, so that a byte holds each count.
+const PART: usize = u8::MAX as usize;
+
+/// Returns a weight that a document has at most, in a tenth of the time that its [`Weight`] takes: texts
+/// are not distinguished from what is around them.
+pub fn at_most(json: &[u8]) -> usize {
+    let of_part = |part: &[u8]| {
+        let (mut objects, mut values) = (0_u8, 0_u8);
+        for byte in part {
+            objects += u8::from(*byte == b'{');
+            values += u8::from(*byte == b'[' || *byte == b',');
+        }
+        OBJECT * usize::from(objects) + VALUE * usize::from(values)
+    };
+    json.chunks(PART).map(of_part).sum()
+}
+
 /// Values of a document, counted part by part.
 ///
 /// The document need not be valid: what stands within quotation marks does not count, and braces,
@@ -95,10 +112,18 @@ mod tests {
         ] {
             let weight = Weight::of(json.as_bytes());
             assert_eq!((weight.bytes(), weight.deepest()), (bytes, deepest), "{json}");
+            assert!(at_most(json.as_bytes()) >= bytes, "{json}");
             let mut parts = Weight::default();
             json.as_bytes().chunks(1).for_each(|part| parts.add(part));
             assert_eq!(parts.bytes(), bytes, "{json} byte by byte");
         }
+    }
+
+    #[test]
+    fn a_document_without_marks_in_texts_has_the_weight_that_it_has_at_most() {
+        let json = vec![r#"{"Step": [1, {}], "Text": "none"}"#; 1000].join(",");
+        assert_eq!(at_most(json.as_bytes()), Weight::of(json.as_bytes()).bytes());
+        assert!(at_most(br#""{[,""#) > 0);
     }
 
     #[test]
