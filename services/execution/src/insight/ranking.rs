@@ -113,7 +113,7 @@ impl Rules {
                      select from (
                          select test_case_identifier, test_case_name from test_report
                          where customer_id = $1 and test_case_id = candidate.test_case_id
-                         order by execution_number desc
+                         order by execution_id desc
                          limit 1
                      ) as latest
                      where concat_ws(E'\\n', test_case_identifier, test_case_name) ilike $6
@@ -145,19 +145,20 @@ impl Rules {
     }
 }
 
-/// The name of a test case, and its results in the last 100 executions.
+/// The name of a test case, and its results in the 100 executions that were requested last: ids of
+/// executions begin with that time.
 const LATEST: &str = "
-    select coalesce((array_agg(r.test_case_identifier order by nr desc))[1], '')
+    select coalesce((array_agg(r.test_case_identifier order by r.execution_id desc))[1], '')
                as test_case_identifier,
-           coalesce((array_agg(r.test_case_name order by nr desc))[1], '') as test_case_name,
-           coalesce(right(string_agg(left(r.result, 1), '' order by nr) filter (
+           coalesce((array_agg(r.test_case_name order by r.execution_id desc))[1], '') as test_case_name,
+           coalesce(right(string_agg(left(r.result, 1), '' order by r.execution_id) filter (
                where r.result in ('Passed', 'Failed', 'Error') and ($4::text is null or e.branch = $4)
            ), 20), '') as outcomes
     from (
-        select execution_number as nr, test_case_identifier, test_case_name, execution_id, result
+        select test_case_identifier, test_case_name, execution_id, result
         from test_report
         where customer_id = $1 and test_case_id = page.test_case_id
-        order by execution_number desc
+        order by execution_id desc
         limit 100
     ) as r
     join execution e on e.customer_id = $1 and e.id = r.execution_id";

@@ -198,20 +198,20 @@ pub async fn history(
     let earlier: Vec<(i32, Vec<u8>)> = sqlx::query_as(
         "select e.execution_number, d.steps
          from (
-             select id, execution_number
+             select id, execution_id, execution_number
              from test_report
              where customer_id = $1
                and test_case_id =
                    (select test_case_id from test_report where customer_id = $1 and id = $2)
-               and execution_number <
-                   (select execution_number from test_report where customer_id = $1 and id = $2)
-             order by execution_number desc
+               and execution_id <
+                   (select execution_id from test_report where customer_id = $1 and id = $2)
+             order by execution_id desc
              limit $4
          ) as e
          join attempt d
              on d.customer_id = $1 and d.test_report_id = e.id and d.instance_nr = $3
                  and d.result is null
-         order by e.execution_number desc",
+         order by e.execution_id desc",
     )
     .bind(customer)
     .bind(report)
