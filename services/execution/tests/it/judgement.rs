@@ -193,7 +193,10 @@ async fn an_outage_says_nothing_about_tests() -> Result<()> {
     Ok(())
 }
 
-async fn verdict(world: &World, execution: &Execution) -> Result<assay_proto::execution::Verdict> {
+pub(crate) async fn verdict(
+    world: &World,
+    execution: &Execution,
+) -> Result<assay_proto::execution::Verdict> {
     let request = GetVerdictRequest { project_id: None, execution_id: execution.id.clone() };
     Ok(world.executions().get_verdict(world.user.call(request)).await?.into_inner())
 }

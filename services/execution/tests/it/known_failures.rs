@@ -1,6 +1,8 @@
 //! Known failures: causes that are muted in later executions until a date, and reviews of many
 //! failures at once.
 
+mod model;
+
 use anyhow::Result;
 use assay_proto::{
     Batch, ReportStatus, TestResult, Timestamp,
