@@ -17,6 +17,21 @@ pub struct Origin {
     pub ci_url: Option<String>,
 }
 
+/// Takes an [`Origin`] out of a message. Several messages of the contracts have its fields, since JSON shows
+/// them beside others.
+#[macro_export]
+macro_rules! take_origin {
+    ($message:expr) => {
+        $crate::origin::Origin {
+            tags: $message.tags.take(),
+            branch: $message.branch.take(),
+            commit: $message.commit.take(),
+            build: $message.build.take(),
+            ci_url: $message.ci_url.take(),
+        }
+    };
+}
+
 impl Origin {
     /// Checks the fields, which have these names in the request.
     pub fn check(&self, names: &OriginNames, check: &mut Check) {

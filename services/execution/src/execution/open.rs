@@ -10,6 +10,7 @@ use assay_ledger::{
     origin::Origin,
     progress::{execution::ExecutionState, report::Ending},
     settle::{end_execution, events::announce},
+    take_origin,
 };
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, TestSetId,
@@ -35,13 +36,7 @@ impl ExecutionService {
         key.as_deref().map(rules::check_idempotency_key).transpose()?;
         let idempotent = key.map(|key| IdempotentRequest { key, request: request.encode_to_vec() });
         let mut input = request.execution.unwrap_or_default();
-        let origin = Origin {
-            tags: input.tags.take(),
-            branch: input.branch.take(),
-            commit: input.commit.take(),
-            build: input.build.take(),
-            ci_url: input.ci_url.take(),
-        };
+        let origin = take_origin!(input);
         rules::check_open(&input, &origin)?;
         if let Some((_, end)) = rules::past(caller, &input)?
             && !store::has_passed(&self.db, end).await?

@@ -11,7 +11,7 @@ use assay_ledger::{
     progress::{execution::ExecutionState, report::TestReportState},
     schedule::{self, Destination},
     settle::events::announce,
-    test_report,
+    take_origin, test_report,
 };
 use assay_proto::{
     ExecutionId, ExecutionStatus, Fault, ProjectId, TestSetId,
@@ -52,13 +52,7 @@ impl ExecutionService {
         idempotent: Option<&IdempotentRequest>,
     ) -> Result<ExecutionId, Status> {
         let mut input = request.execution.unwrap_or_default();
-        let origin = Origin {
-            tags: input.tags.take(),
-            branch: input.branch.take(),
-            commit: input.commit.take(),
-            build: input.build.take(),
-            ci_url: input.ci_url.take(),
-        };
+        let origin = take_origin!(input);
         let mut check = Check::default();
         origin.check(&OriginNames::FIELDS, &mut check);
         check.done()?;

@@ -6,7 +6,8 @@ use assay_ledger::{
         rules::{IdempotentRequest, check_idempotency_key, check_reporter, require_open},
         store,
     },
-    origin::{Origin, OriginNames},
+    origin::OriginNames,
+    take_origin,
 };
 use assay_proto::{
     ExecutionId, Fault, ProjectId, TestSetId,
@@ -123,13 +124,7 @@ impl result_service_server::ResultService for ResultService {
         let key = target.idempotency_key.take();
         key.as_deref().map(check_idempotency_key).transpose()?;
         let request = target.encode_to_vec();
-        let origin = Origin {
-            tags: target.tags.take(),
-            branch: target.branch.take(),
-            commit: target.commit.take(),
-            build: target.build.take(),
-            ci_url: target.ci_url.take(),
-        };
+        let origin = take_origin!(target);
         let mut check = Check::default();
         origin.check(&OriginNames::PARAMETERS, &mut check);
         check.done()?;
