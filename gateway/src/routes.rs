@@ -6,6 +6,7 @@ mod api_token;
 mod artifact;
 mod audit;
 mod automation;
+mod cause_rule;
 mod classification;
 mod customer;
 mod environment;
@@ -70,6 +71,7 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
         shared::routes(),
         insight::routes(),
         known_failure::routes(),
+        cause_rule::routes(),
         metrics::routes(),
         automation::routes(),
         test_report::routes(),

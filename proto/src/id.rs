@@ -84,6 +84,7 @@ ids! {
     TestReportId "test report",
     InstanceId "instance",
     KnownFailureId "known failure",
+    CauseRuleId "cause rule",
     ShareLinkId "share link",
     LaunchId "launch",
     ArtifactId "artifact",

@@ -1,8 +1,10 @@
 //! The pages, in a module for each noun.
 
 mod account;
+mod branch;
 mod case;
 mod cases;
+mod cause_rule;
 mod classification;
 mod execution;
 mod insight;
@@ -38,6 +40,7 @@ pub(crate) fn routes() -> Router<Console> {
         cases::routes(),
         insight::routes(),
         known_failure::routes(),
+        cause_rule::routes(),
         account::routes(),
         login::routes(),
         password::routes(),

@@ -4,6 +4,7 @@
 mod artifact;
 mod automation;
 mod catalog;
+mod cause_rule;
 mod console_link;
 mod debug;
 mod deletion;
@@ -36,7 +37,8 @@ use assay_events::{
 };
 use assay_proto::execution::{
     artifact_service_server::ArtifactServiceServer,
-    automation_service_server::AutomationServiceServer, debug_service_server::DebugServiceServer,
+    automation_service_server::AutomationServiceServer,
+    cause_rule_service_server::CauseRuleServiceServer, debug_service_server::DebugServiceServer,
     execution_service_server::ExecutionServiceServer, failure_service_server::FailureServiceServer,
     insight_service_server::InsightServiceServer,
     known_failure_service_server::KnownFailureServiceServer,
@@ -59,6 +61,7 @@ use tonic::service::Routes;
 
 pub use self::{
     artifact::{ArtifactConfig, Artifacts, file_store::FileStoreConfig},
+    cause_rule::derive_changed,
     console_link::ConsoleLinks,
     deletion::{
         Deletions,
@@ -75,6 +78,7 @@ pub use self::{
 use self::{
     automation::AutomationService,
     catalog::Catalog,
+    cause_rule::CauseRuleService,
     debug::DebugService,
     execution::ExecutionService,
     failure::FailureService,
@@ -123,7 +127,8 @@ pub struct Config {
 }
 
 /// The kinds of work that the service does in the background.
-pub const WORK: &[Work] = &[EVENT, reportportal::LAUNCH, insight::INSIGHT, deletion::PURGE];
+pub const WORK: &[Work] =
+    &[EVENT, reportportal::LAUNCH, insight::INSIGHT, cause_rule::CAUSES, deletion::PURGE];
 
 /// Returns the migrations of the database.
 pub fn migrations() -> Migrator {
@@ -158,6 +163,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let console = ConsoleLinks::new(&config.artifacts.public, config.console);
     retention::spawn(runtime, &database, &artifacts);
     insight::spawn(runtime, &database);
+    cause_rule::spawn(runtime, &database);
     watch(runtime, &database, WORK);
     age_of_removals().spawn(runtime, &database);
     age_of_reconciliation().spawn(runtime, &database);
@@ -214,6 +220,7 @@ pub fn services(
     let runs = RunService { db: db.clone(), results: results.clone() };
     let launches = Launches::new(executions.clone(), results.clone(), shares);
     let known_failures = KnownFailureService { db: db.clone(), catalog: catalog.clone() };
+    let cause_rules = CauseRuleService { db: db.clone(), catalog: catalog.clone() };
     let insights = InsightService { db: db.clone(), catalog: catalog.clone() };
     let metrics = MetricsService { db: db.clone(), catalog: catalog.clone() };
     let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, limits };
@@ -226,6 +233,7 @@ pub fn services(
         .add_service(FailureServiceServer::new(FailureService { db: db.clone() }))
         .add_service(InsightServiceServer::new(insights))
         .add_service(KnownFailureServiceServer::new(known_failures))
+        .add_service(CauseRuleServiceServer::new(cause_rules))
         .add_service(ShareLinkServiceServer::new(share_links))
         .add_service(SharedExecutionServiceServer::new(shared_executions))
         .add_service(MetricsServiceServer::new(metrics))

@@ -84,7 +84,8 @@ async fn rebuild_execution(
     };
     let mut repaired = 0;
     if !execution::store::has_expired(&mut *tx, customer, id).await? {
-        repaired += failure::derive::repair(&mut tx, customer, id).await?;
+        let failures = failure::derive::repair(&mut tx, customer, id).await?.len();
+        repaired += u64::try_from(failures).unwrap_or(u64::MAX);
     }
     let examined = Examined::of(&mut tx, customer, stored).await?;
     let (state, changed) = examined.repair(&mut tx).await?;

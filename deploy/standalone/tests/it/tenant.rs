@@ -113,6 +113,8 @@ impl Tenant {
         });
         self.create("knownFailureId", &format!("{project}/knownfailures"), known).await;
         self.ids.insert("fingerprint", fingerprint);
+        let noise = json!({"Pattern": "for customer [A-Z]+"});
+        self.create("causeRuleId", &format!("{project}/causerules"), noise).await;
     }
 
     /// Creates three executions: a completed one with a report, a running external one, and one that an

@@ -6,15 +6,15 @@ use axum::{
     response::IntoResponse,
     routing::get,
 };
-use futures::try_join;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
+    branch::Branch,
     cases::case_row,
     paged::{Paged, unless_empty},
-    part::{below_project, text_field},
+    part::below_project,
     row::place,
 };
 use crate::{
@@ -87,8 +87,18 @@ struct Filter {
     kind: Option<String>,
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     days: Option<String>,
-    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
-    branch: Option<String>,
+    #[serde(flatten)]
+    branch: Branch,
+}
+
+/// The filter, as the interface names it.
+#[derive(Clone, Serialize)]
+struct Selected<'a> {
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    days: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<&'a str>,
 }
 
 impl Filter {
@@ -111,14 +121,20 @@ async fn page(
 ) -> Result<impl IntoResponse, Failure> {
     let kind = query.filter.kind();
     let query = Paged { filter: query.filter.with(kind), cursor: query.cursor };
-    let project = format!("/api/projects/{id}");
-    let (project, (rows, next)) =
-        try_join!(api.get::<Project>(&project, &()), rows(&api, &project, kind, &query))?;
+    let base = format!("/api/projects/{id}");
+    let project = api.get::<Project>(&base, &()).await?;
+    let branch = query.filter.branch.shown(&api, &format!("{base}/executions"), &project).await?;
+    let selected =
+        Selected { kind: kind.name, days: query.filter.days.as_deref(), branch: branch.as_deref() };
+    let selected = Paged { filter: selected, cursor: query.cursor.clone() };
+    let (rows, next) = rows(&api, &base, kind, &selected).await?;
     let path = format!("/projects/{id}/insights");
     let body = html! {
         div.head { h1 { "Insights" } }
         (tabs(&path, kind, &query.filter))
-        @if kind.name != NEVER_RUN { (period(&path, kind, &query.filter)) }
+        @if kind.name != NEVER_RUN {
+            (period(&path, kind, &query.filter, branch.as_deref(), &project))
+        }
         p.hint { (kind.explanation) }
         @if rows.is_empty() { p.empty { "No test matches this view." } }
         ul.rows.spaced { @for row in &rows { (row) } }
@@ -134,7 +150,7 @@ async fn rows(
     api: &Api,
     project: &str,
     kind: &Kind,
-    query: &Paged<Filter>,
+    query: &Paged<Selected<'_>>,
 ) -> Result<(Vec<Markup>, Option<String>), Failure> {
     if kind.name == NEVER_RUN {
         let query = Paged { filter: (), cursor: query.cursor.clone() };
@@ -161,7 +177,14 @@ fn tabs(path: &str, current: &Kind, filter: &Filter) -> Markup {
 }
 
 /// The form that chooses the executions.
-fn period(path: &str, kind: &Kind, filter: &Filter) -> Markup {
+fn period(
+    path: &str,
+    kind: &Kind,
+    filter: &Filter,
+    branch: Option<&str>,
+    project: &Project,
+) -> Markup {
+    let of = |branch| address(path, &Filter { branch, ..filter.with(kind) });
     let days = filter.days.as_deref().unwrap_or(DAYS);
     html! {
         form.filters action=(path) {
@@ -174,7 +197,7 @@ fn period(path: &str, kind: &Kind, filter: &Filter) -> Markup {
                     }
                 }
             }
-            (text_field("branch", "Branch", filter.branch.as_deref()))
+            (Branch::field(branch, project, of))
             button { "Filter" }
         }
     }

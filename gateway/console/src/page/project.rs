@@ -166,7 +166,8 @@ fn executions_of(
                 h2 #executions { "Executions" }
                 span.aside {
                     a href=(format!("{path}/insights")) { "Insights" } " · "
-                    a href=(format!("{path}/knownfailures")) { "Known failures" }
+                    a href=(format!("{path}/knownfailures")) { "Known failures" } " · "
+                    a href=(format!("{path}/causes")) { "Causes" }
                 }
             }
             (filters(&path, &query.filter))

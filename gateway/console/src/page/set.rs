@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
+    branch::Branch,
     paged::{Listed, Paged, unless_empty},
-    part::{self, below_project, text_field},
+    part::{self, below_project},
     upload,
 };
 use crate::{
@@ -23,7 +24,7 @@ use crate::{
     layout::Page,
     record::{ExecutionEntry, Grid, GridExecution, Project, TestSet},
     session::Session,
-    text::{clean, number, plain},
+    text::{clean, number, plain, short_time},
 };
 
 /// Number of executions and of test cases in the grid.
@@ -40,8 +41,8 @@ pub(super) fn routes() -> Router<Console> {
 #[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 struct Filter {
-    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
-    branch: Option<String>,
+    #[serde(flatten)]
+    branch: Branch,
     #[serde(
         deserialize_with = "unless_empty",
         rename = "environmentId",
@@ -53,12 +54,21 @@ struct Filter {
     all: Option<String>,
 }
 
+/// The executions that the page shows, as the interface names them.
+#[derive(Clone, Serialize)]
+struct Selected<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<&'a str>,
+    #[serde(rename = "environmentId", skip_serializing_if = "Option::is_none")]
+    environment: Option<&'a str>,
+}
+
 #[derive(Serialize)]
 struct GridQuery<'a> {
     executions: u32,
     failing: bool,
     #[serde(flatten)]
-    part: Listed<'a, Filter>,
+    part: Listed<'a, Selected<'a>>,
 }
 
 async fn page(
@@ -68,21 +78,24 @@ async fn page(
 ) -> Result<impl IntoResponse, Failure> {
     let path = format!("/api/projects/{project}/testsets/{set}");
     let (grid, latest) = (format!("{path}/grid"), format!("{path}/executions"));
+    let of = api.get::<Project>(&format!("/api/projects/{project}"), &()).await?;
+    let filter = &query.filter;
+    let branch = filter.branch.shown(&api, &latest, &of).await?;
+    let selected =
+        Selected { branch: branch.as_deref(), environment: filter.environment.as_deref() };
+    let listed = Paged { filter: selected.clone(), cursor: query.cursor.clone() };
     let grid_query = GridQuery {
         executions: COLUMNS,
-        failing: query.filter.all.is_none(),
-        part: query.listed(CASES),
+        failing: filter.all.is_none(),
+        part: listed.listed(CASES),
     };
-    let project_path = format!("/api/projects/{project}");
-    let (of, grid, executions) = try_join!(
-        api.get::<Project>(&project_path, &()),
+    let (grid, executions) = try_join!(
         api.get::<Grid>(&grid, &grid_query),
-        api.list::<ExecutionEntry>(&latest, &query.filter),
+        api.list::<ExecutionEntry>(&latest, &selected),
     )?;
     let name = name(&api, &path, &executions.items).await?;
 
-    let filter = &query.filter;
-    let is_filtered = filter.branch.is_some() || filter.environment.is_some();
+    let is_filtered = filter.branch != Branch::default() || filter.environment.is_some();
     let page = format!("/projects/{project}/sets/{set}");
     let body = html! {
         div.head { h1 { bdi { (plain(&name)) } } }
@@ -97,7 +110,7 @@ async fn page(
                 (upload::to_set(&project.to_string(), &set.to_string()))
             }
         } @else {
-            (filters(&page, filter))
+            (filters(&page, filter, branch.as_deref(), &of))
             @if executions.items.is_empty() { p.empty { "No execution matches these filters." } }
             @else {
                 (history(&executions.items))
@@ -120,16 +133,17 @@ async fn name(api: &Api, path: &str, executions: &[ExecutionEntry]) -> Result<St
     }
 }
 
-fn filters(page: &str, filter: &Filter) -> Markup {
+fn filters(page: &str, filter: &Filter, branch: Option<&str>, project: &Project) -> Markup {
+    let of = |branch| address(page, &Filter { branch, ..filter.clone() });
     html! {
         form.filters action=(page) {
-            (text_field("branch", "Branch", filter.branch.as_deref()))
+            (Branch::field(branch, project, of))
             @if let Some(environment) = &filter.environment {
                 input type="hidden" name="environmentId" value=(environment);
             }
             @if let Some(all) = &filter.all { input type="hidden" name="all" value=(all); }
             button { "Filter" }
-            @if filter.branch.is_some() || filter.environment.is_some() {
+            @if filter.branch != Branch::default() || filter.environment.is_some() {
                 a.button.quiet href=(page) { "Clear" }
             }
         }
@@ -141,7 +155,11 @@ fn history(executions: &[ExecutionEntry]) -> Markup {
     html! {
         figure {
             figcaption {
-                "Failures of the latest executions, at most " (number(most_failures(&statistics)))
+                "Failures of the latest executions"
+                @if let (Some(last), Some(first)) = (executions.first(), executions.last()) {
+                    ", from " (short_time(first.request_time)) " to " (short_time(last.request_time))
+                }
+                ", at most " (number(most_failures(&statistics)))
             }
             (trend(&statistics))
         }

@@ -7,6 +7,7 @@
 //! one transaction under the lock of the execution. Uploads, engines, agents, reviews, `verify` and
 //! `rebuild` are built on top, and none of them concludes anything itself.
 
+pub mod cause_rule;
 pub mod change;
 pub mod column;
 pub mod deletion;

@@ -2,6 +2,7 @@
 
 use assay_ledger::{
     execution::{self, store::tags},
+    failure::derivation,
     progress::{execution::ExecutionState, report::TestReportState},
     test_report::{self, store::RecordedReport},
 };
@@ -36,7 +37,9 @@ impl Examined {
         let recorded = test_report::store::recorded(tx, customer, id).await?;
         let (derived, reports) = derive(tx, customer, &stored, &recorded).await?;
         let tags = tags::stored(tx, customer, id).await?;
-        let failures = if execution::store::has_expired(&mut **tx, customer, id).await? {
+        let failures = if execution::store::has_expired(&mut **tx, customer, id).await?
+            || derivation::is_pending(&mut **tx, customer, id).await?
+        {
             Vec::new()
         } else {
             store::failure_differences(tx, customer, id).await?

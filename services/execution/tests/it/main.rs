@@ -2,6 +2,7 @@
 
 mod archive;
 mod artifacts;
+mod cause_rules;
 mod causes;
 mod changes;
 mod chaos;

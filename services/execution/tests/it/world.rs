@@ -24,6 +24,7 @@ use assay_execution::{
 use assay_proto::{
     DESCRIPTORS,
     execution::{
+        cause_rule_service_client::CauseRuleServiceClient,
         debug_service_client::DebugServiceClient, failure_service_client::FailureServiceClient,
         known_failure_service_client::KnownFailureServiceClient,
         statistics_service_client::StatisticsServiceClient,
@@ -173,6 +174,10 @@ impl World {
 
     pub(crate) fn known_failures(&self) -> KnownFailureServiceClient<Channel> {
         KnownFailureServiceClient::new(self.execution.clone())
+    }
+
+    pub(crate) fn cause_rules(&self) -> CauseRuleServiceClient<Channel> {
+        CauseRuleServiceClient::new(self.execution.clone())
     }
 
     pub(crate) fn debug(&self) -> DebugServiceClient<Channel> {

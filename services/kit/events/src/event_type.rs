@@ -70,6 +70,7 @@ record_kinds! {
     Subject "subject" by "catalog",
     Environment "environment" by "catalog",
     KnownFailure "known_failure" by "execution",
+    CauseRule "cause_rule" by "execution",
     Execution "execution" by "execution",
 }
 
@@ -185,6 +186,7 @@ impl RecordKind {
             Self::UserGroup | Self::User | Self::TestPlan | Self::KnownFailure => {
                 &[Created, Changed, Deleted]
             }
+            Self::CauseRule => &[Created, Deleted],
             Self::Execution => &[Changed, Archived, Unarchived],
             _ => &[Created, Changed, Archived, Unarchived, Deleted],
         }

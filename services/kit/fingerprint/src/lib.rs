@@ -19,6 +19,7 @@ mod headline;
 mod identifier;
 mod lines;
 mod meaning;
+mod noise;
 mod normal;
 mod number;
 mod path;
@@ -26,7 +27,10 @@ mod quotes;
 mod selector;
 mod word;
 
-pub use self::fingerprint::{Fingerprint, InvalidFingerprint};
+pub use self::{
+    fingerprint::{Fingerprint, InvalidFingerprint},
+    noise::{InvalidPattern, Noise},
+};
 
 /// Version of the rules. Fingerprints of different versions cannot be compared.
 pub const VERSION: i16 = 1;
@@ -51,12 +55,19 @@ impl Failure {
     /// Returns nothing for a text that is blank or says nothing, such as the `Failed` of a test whose
     /// subtest failed: failures without a known cause must not be grouped.
     pub fn of(actual_result: &str) -> Option<Self> {
+        Self::with_noise(actual_result, &Noise::default())
+    }
+
+    /// Does the same, and leaves out what the patterns match. The headline has it.
+    pub fn with_noise(actual_result: &str, noise: &Noise) -> Option<Self> {
         let text = ansi::plain(&actual_result[..actual_result.floor_char_boundary(READ)]);
         let lines = headline::lines(&text);
         if lines.is_empty() {
             return None;
         }
-        let fingerprint = Fingerprint::of(&normal::normalized(&lines));
+        let clear: Vec<_> = lines.iter().map(|line| noise.removed(line)).collect();
+        let clear: Vec<&str> = clear.iter().map(AsRef::as_ref).collect();
+        let fingerprint = Fingerprint::of(&normal::normalized(&clear));
         Some(Self {
             fingerprint,
             headline: shortened(&lines[..lines.len().min(headline::VISIBLE)].join("\n")),

@@ -140,4 +140,7 @@ async fn known_failure(api: &Api, project: &str, execution: &str) {
     })
     .await;
     api.delete(&path).await.expect(204);
+    let rules = format!("{project}/causerules");
+    let rule = api.post(&rules, json!({"Pattern": "for customer [A-Z]+"})).await.created();
+    api.delete(&format!("{rules}/{}", id(&rule))).await.expect(204);
 }

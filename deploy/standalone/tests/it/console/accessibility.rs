@@ -70,6 +70,7 @@ async fn pages_are_accessible_in_light_and_dark_colours_on_screens_and_phones() 
         format!("/reports/{}", id(&reports[0])),
         format!("/cases/{}", reports[0]["TestCaseId"].as_str().unwrap()),
         format!("/projects/{project}/knownfailures"),
+        format!("/projects/{project}/causes"),
         format!("/projects/{project}/cases"),
         format!("/projects/{project}/insights"),
         format!("/projects/{project}/insights?kind=Flaky"),

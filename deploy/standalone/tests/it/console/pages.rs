@@ -1,9 +1,10 @@
 //! Headers and failures of pages.
 
-use assay_testkit::eventually;
+use assay_testkit::{Answer, eventually};
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Reader, junit};
+use super::{Reader, filled, junit};
 use crate::{
     customer::Customer,
     installation::Installation,
@@ -65,6 +66,7 @@ async fn pages_of_another_customer_are_not_found() {
     for page in [
         format!("/projects/{project}"),
         format!("/projects/{project}/knownfailures"),
+        format!("/projects/{project}/causes"),
         format!("/projects/{project}/cases"),
         format!("/projects/{project}/sets/{}", execution["TestSetId"].as_str().unwrap()),
         format!("/executions/{}", id(&execution)),
@@ -187,7 +189,7 @@ async fn tests_that_need_attention_have_a_page() {
 }
 
 #[tokio::test]
-async fn the_card_of_a_test_set_shows_its_default_branch() {
+async fn a_test_set_shows_its_default_branch() {
     let customer = Customer::new().await;
     let reader = Reader::new(&customer).await;
     let (execution, _) = reader.upload(&junit("no bank", "")).await;
@@ -199,9 +201,49 @@ async fn the_card_of_a_test_set_shows_its_default_branch() {
     reader.api().post(&format!("{at}/results"), passed).await.ok();
     reader.api().post(&format!("{at}/complete"), json!({})).await.expect(200);
 
-    let page = reader.get(&format!("/projects/{project}")).await;
-    let page = String::from_utf8_lossy(&page.expect(200).body).into_owned();
+    let shown = async |path: &str| {
+        let page = reader.get(path).await;
+        String::from_utf8_lossy(&page.expect(200).body).into_owned()
+    };
+    let page = shown(&format!("/projects/{project}")).await;
     let card = page.split("class=\"card\"").nth(1).unwrap().split("</li>").next().unwrap();
     assert!(card.contains("1 failure</b> of 2 tests"), "{card}");
     assert!(card.contains("<bdi>main</bdi> · <time"), "{card}");
+
+    let set = format!("/projects/{project}/sets/{}", tiny["TestSetId"].as_str().unwrap());
+    let only_main = shown(&set).await;
+    assert_eq!(only_main.matches("class=\"row run\"").count(), 1, "{only_main}");
+    assert!(only_main.contains("Every branch"), "{only_main}");
+    let every = shown(&format!("{set}?everyBranch=yes")).await;
+    assert_eq!(every.matches("class=\"row run\"").count(), 2, "{every}");
+    let other = shown(&format!("{set}?branch=feature%2Ftiny")).await;
+    assert_eq!(other.matches("class=\"row run\"").count(), 1, "{other}");
+}
+
+#[tokio::test]
+async fn a_rule_for_causes_is_tried_and_created() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, _) = reader.upload(&junit("no bank for Smith", "no bank for Jones")).await;
+    let page = format!("/projects/{}/causes", execution["ProjectId"].as_str().unwrap());
+    let send = async |fields: &[(&str, &str)]| {
+        let answer = Answer::of(filled(
+            reader.request(Method::POST, &page).header("origin", &reader.url),
+            fields,
+        ))
+        .await;
+        String::from_utf8_lossy(&answer.body).into_owned()
+    };
+    let refused = send(&[("Pattern", "(a")]).await;
+    assert!(refused.contains("unclosed group"), "{refused}");
+    let pattern = r"for [A-Z]\w+";
+    let preview = send(&[("Pattern", pattern)]).await;
+    assert!(
+        preview.contains("no bank for Smith") && preview.contains("no bank for Jones"),
+        "{preview}"
+    );
+    send(&[("Pattern", pattern), ("create", "yes")]).await;
+    let shown = reader.get(&page).await;
+    let shown = String::from_utf8_lossy(&shown.expect(200).body).into_owned();
+    assert!(shown.contains("for [A-Z]") && shown.contains("Delete"), "{shown}");
 }

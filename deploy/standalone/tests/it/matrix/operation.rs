@@ -197,6 +197,7 @@ pub(crate) fn body(operation: &Operation, own: impl Fn(&str) -> String) -> Value
             "Fingerprint": own("fingerprint"), "TestCaseId": own("testCaseId"),
             "MutedUntil": in_days(30),
         }),
+        "create_cause_rule" | "preview_cause_rule" => json!({"Pattern": "on shard [a-z]+"}),
         "start_execution" => json!({"Mode": "External"}),
         "lease_schedules" => json!({"TargetGroup": "none", "MaxSchedules": 1}),
         "report_results" => {

@@ -61,6 +61,8 @@ pub async fn insert(
     for statement in [
         "delete from retention where customer_id = $1 and $2 in (project_id, $3)",
         "delete from known_failure where customer_id = $1 and $2 in (project_id, $3)",
+        "delete from cause_rule where customer_id = $1 and $2 in (project_id, $3)",
+        "delete from changed_causes where customer_id = $1 and $2 in (project_id, $3)",
     ] {
         let delete = sqlx::query(statement).bind(customer).bind(project).bind(ALL_PROJECTS);
         delete.execute(&mut **tx).await?;

@@ -1,17 +1,14 @@
 //! Failures as they follow from the stored steps and reasons, to verify and to rebuild them.
 
-use assay_fingerprint::{Failure as Cause, VERSION};
-use assay_proto::{CustomerId, EnumColumn, ExecutionId, Fault, TestReportId, TestResult};
+use assay_fingerprint::VERSION;
+use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
 use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
-use super::{
-    cause,
-    store::{OF_ENGINE, identity},
-};
+use super::{source::Source, store::OF_ENGINE};
 use crate::{
+    cause_rule::{self, CauseRules},
     column::column,
-    instance::steps::{self, StoredStep},
 };
 
 /// Number of instances whose steps are read at a time.
@@ -26,33 +23,21 @@ pub struct Difference {
     pub derived: Option<(Vec<u8>, String)>,
 }
 
-/// A failed instance with its steps, or the failure of an engine with its reason, and the stored
-/// failure.
+/// The source of a failure, and the stored failure.
 #[derive(FromRow)]
 struct Row {
+    #[sqlx(flatten)]
+    source: Source,
     report: TestReportId,
     instance_nr: i32,
-    test_case_id: Uuid,
-    #[sqlx(try_from = "EnumColumn<TestResult>")]
-    result: i32,
-    steps: Vec<u8>,
-    reason: Option<String>,
     fingerprint: Option<Vec<u8>>,
     headline: Option<String>,
     version: Option<i16>,
 }
 
 impl Row {
-    fn cause(&self) -> Result<Option<Cause>, Fault> {
-        if let Some(reason) = &self.reason {
-            return Ok(Cause::of(reason));
-        }
-        let steps: Vec<StoredStep> = steps::read(&self.steps)?;
-        Ok(cause(TestResult::try_from(self.result).unwrap_or_default(), &steps))
-    }
-
-    fn difference(self) -> Result<Option<Difference>, Fault> {
-        let derived = identity(self.cause()?.as_ref(), self.test_case_id);
+    fn difference(self, rules: &CauseRules) -> Result<Option<Difference>, Fault> {
+        let derived = self.source.identity(rules)?;
         let stored = self.fingerprint.zip(self.headline);
         if stored.as_ref() == Some(&derived) && self.version == Some(VERSION) {
             return Ok(None);
@@ -68,13 +53,14 @@ pub async fn differences(
     customer: CustomerId,
     execution: ExecutionId,
 ) -> Result<Vec<Difference>, Fault> {
+    let rules = cause_rule::store::of_execution(&mut *db, customer, execution).await?;
     let (mut differences, mut after) = (Vec::new(), (TestReportId(Uuid::nil()), OF_ENGINE));
     loop {
         let rows = failed(db, customer, execution, after).await?;
         let Some(last) = rows.last() else { break };
         after = (last.report, last.instance_nr);
         for row in rows {
-            differences.extend(row.difference()?);
+            differences.extend(row.difference(&rules)?);
         }
     }
     differences.extend(unfounded(db, customer, execution).await?);
@@ -145,16 +131,15 @@ async fn unfounded(
     Ok(failures.into_iter().map(difference).collect())
 }
 
-/// Stores the failures that follow from the steps of a locked execution. Returns the number of
-/// changed rows.
+/// Stores the failures that follow from the steps of a locked execution. Returns what it has changed.
 pub async fn repair(
     db: &mut PgConnection,
     customer: CustomerId,
     execution: ExecutionId,
-) -> Result<u64, Fault> {
+) -> Result<Vec<Difference>, Fault> {
     let differences = differences(db, customer, execution).await?;
     if differences.is_empty() {
-        return Ok(0);
+        return Ok(differences);
     }
     let delete = sqlx::query(
         "delete from failure
@@ -191,5 +176,5 @@ pub async fn repair(
         .bind(column(&differences, |one| derived(one).0))
         .bind(column(&differences, |one| derived(one).1));
     insert.execute(&mut *db).await?;
-    Ok(u64::try_from(differences.len()).unwrap_or(u64::MAX))
+    Ok(differences)
 }

@@ -3,21 +3,13 @@
 use assay_fingerprint::{Failure as Cause, VERSION};
 use assay_proto::{CustomerId, Fault, TestCaseId};
 use sqlx::PgTransaction;
-use uuid::Uuid;
 
 use crate::{
+    cause_rule::{self, CauseRules},
     column::column,
+    instance::steps::{self, StoredStep},
     progress::{execution::ExecutionState, instance::NewInstance, report::TestReportState},
 };
-
-/// Returns the fingerprint and the headline of a failure. Without a message, the fingerprint is the
-/// id of the test case, so that the failure has a cause of its own.
-pub(super) fn identity(cause: Option<&Cause>, test_case: Uuid) -> (Vec<u8>, String) {
-    match cause {
-        Some(cause) => (cause.fingerprint.as_bytes().to_vec(), cause.headline.clone()),
-        None => (test_case.as_bytes().to_vec(), String::new()),
-    }
-}
 
 /// The number of the instance of a failure that is the engine's: it has none.
 pub(super) const OF_ENGINE: i32 = 0;
@@ -34,11 +26,27 @@ impl<'f> NewFailure<'f> {
     fn new(
         report: &'f TestReportState,
         instance_nr: i32,
+        rules: &CauseRules,
         cause: Option<&Cause>,
     ) -> Result<Self, Fault> {
         let test_case = TestCaseId::from_record(&report.published.test_case_id)?;
-        let (fingerprint, headline) = identity(cause, test_case.0);
+        let (fingerprint, headline) = rules.identity(cause, test_case.0);
         Ok(Self { report, instance_nr, fingerprint, headline })
+    }
+
+    /// The causes of instances are known without the patterns of the project, which few projects have.
+    fn of_instance(
+        report: &'f TestReportState,
+        instance: &NewInstance,
+        rules: &CauseRules,
+    ) -> Result<Self, Fault> {
+        let (last, number) = (&instance.last, instance.instance_nr);
+        if !rules.has_patterns() {
+            return Self::new(report, number, rules, last.cause.as_deref());
+        }
+        let steps: Vec<StoredStep> = steps::read(&last.detail.steps)?;
+        let cause = rules.of_steps(last.outcome.result, &steps);
+        Self::new(report, number, rules, cause.as_ref())
     }
 }
 
@@ -51,11 +59,16 @@ pub async fn insert(
     instances: impl Iterator<Item = &NewInstance>,
 ) -> Result<(), Fault> {
     let failed = instances.filter(|instance| instance.last.outcome.result.is_failure());
-    let failure = |instance: &NewInstance| {
-        let report = &reports[instance.report];
-        NewFailure::new(report, instance.instance_nr, instance.last.cause.as_deref())
+    let failed: Vec<&NewInstance> = failed.collect();
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let rules = rules(tx, customer, state).await?;
+    let failure = |instance: &&NewInstance| {
+        NewFailure::of_instance(&reports[instance.report], instance, &rules)
     };
-    insert_all(tx, customer, state, &failed.map(failure).collect::<Result<Vec<_>, _>>()?).await
+    let failures = failed.iter().map(failure).collect::<Result<Vec<_>, _>>()?;
+    insert_all(tx, customer, state, &failures).await
 }
 
 /// Stores the failures of engines that have ended reports.
@@ -65,12 +78,28 @@ pub async fn insert_of_engines(
     state: &ExecutionState,
     reports: &[TestReportState],
 ) -> Result<(), Fault> {
-    let failed =
-        reports.iter().filter_map(|report| Some((report, report.engine_failure.as_ref()?)));
+    let failed: Vec<_> = reports
+        .iter()
+        .filter_map(|report| Some((report, report.engine_failure.as_ref()?)))
+        .collect();
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let rules = rules(tx, customer, state).await?;
     let failure = |(report, reason): (_, &String)| {
-        NewFailure::new(report, OF_ENGINE, Cause::of(reason).as_ref())
+        NewFailure::new(report, OF_ENGINE, &rules, rules.of_reason(reason).as_ref())
     };
-    insert_all(tx, customer, state, &failed.map(failure).collect::<Result<Vec<_>, _>>()?).await
+    let failures = failed.into_iter().map(failure).collect::<Result<Vec<_>, _>>()?;
+    insert_all(tx, customer, state, &failures).await
+}
+
+/// Reads the rules for causes of the project of an execution.
+async fn rules(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    state: &ExecutionState,
+) -> Result<CauseRules, Fault> {
+    cause_rule::store::of_project(&mut **tx, customer, &state.execution.project_id).await
 }
 
 async fn insert_all(

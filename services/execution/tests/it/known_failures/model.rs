@@ -78,7 +78,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a reader of the documents would expect.
+/// The expectation of a reader of the documents.
 #[derive(Default)]
 struct Model {
     /// Whether each known failure is in force, the newest last.
@@ -320,7 +320,7 @@ async fn compare(steps: &[Step]) -> Result<()> {
 }
 
 #[test]
-fn what_is_muted_is_what_a_model_mutes() {
+fn mutes_agree_with_a_brute_force_model() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let config = Config {
         cases: HISTORIES,
