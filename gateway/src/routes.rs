@@ -26,6 +26,7 @@ mod shared;
 mod statistics;
 mod subject;
 mod test_case;
+mod test_case_state;
 mod test_plan;
 mod test_report;
 mod test_set;
@@ -70,6 +71,7 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
         shared::routes(),
         insight::routes(),
         known_failure::routes(),
+        test_case_state::routes(),
         metrics::routes(),
         automation::routes(),
         test_report::routes(),

@@ -2,6 +2,7 @@
 
 mod account;
 mod case;
+mod case_state;
 mod cases;
 mod classification;
 mod execution;

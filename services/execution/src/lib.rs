@@ -8,6 +8,7 @@ mod console_link;
 mod debug;
 mod deletion;
 mod execution;
+mod expiry;
 mod failure;
 mod insight;
 mod known_failure;
@@ -24,6 +25,7 @@ mod result;
 mod retention;
 mod share_link;
 mod statistics;
+mod test_case_state;
 mod test_report;
 mod testrail;
 mod verify;
@@ -45,6 +47,7 @@ use assay_proto::execution::{
     share_link_service_server::ShareLinkServiceServer,
     shared_execution_service_server::SharedExecutionServiceServer,
     statistics_service_server::StatisticsServiceServer,
+    test_case_state_service_server::TestCaseStateServiceServer,
     test_report_service_server::TestReportServiceServer,
 };
 use assay_records::Action;
@@ -65,8 +68,8 @@ pub use self::{
         lost::{CUSTOMERS as LIVE_CUSTOMERS, PROJECTS as LIVE_PROJECTS},
         purge_deleted,
     },
+    expiry::publish_expired,
     insight::roll_up,
-    known_failure::expiry::publish_expired,
     quota::{Quota, QuotaConfig, Usage, list as list_usage},
     reportportal::Launches,
     retention::enforce_retention,
@@ -85,6 +88,7 @@ use self::{
     result::ResultService,
     share_link::{ShareLinkService, SharedExecutionService},
     statistics::StatisticsService,
+    test_case_state::TestCaseStateService,
     test_report::TestReportService,
     testrail::RunService,
 };
@@ -161,7 +165,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     watch(runtime, &database, WORK);
     age_of_removals().spawn(runtime, &database);
     age_of_reconciliation().spawn(runtime, &database);
-    known_failure::expiry::spawn(runtime, &database);
+    expiry::spawn(runtime, &database);
     deletion::spawn(runtime, &database, &artifacts);
     let queue = Queue::connect(runtime, nats.client().clone());
     Reconciler::new(database.pool(), &queue, config.leases).spawn(runtime, &database);
@@ -214,6 +218,7 @@ pub fn services(
     let runs = RunService { db: db.clone(), results: results.clone() };
     let launches = Launches::new(executions.clone(), results.clone(), shares);
     let known_failures = KnownFailureService { db: db.clone(), catalog: catalog.clone() };
+    let case_states = TestCaseStateService { db: db.clone(), catalog: catalog.clone() };
     let insights = InsightService { db: db.clone(), catalog: catalog.clone() };
     let metrics = MetricsService { db: db.clone(), catalog: catalog.clone() };
     let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, limits };
@@ -226,6 +231,7 @@ pub fn services(
         .add_service(FailureServiceServer::new(FailureService { db: db.clone() }))
         .add_service(InsightServiceServer::new(insights))
         .add_service(KnownFailureServiceServer::new(known_failures))
+        .add_service(TestCaseStateServiceServer::new(case_states))
         .add_service(ShareLinkServiceServer::new(share_links))
         .add_service(SharedExecutionServiceServer::new(shared_executions))
         .add_service(MetricsServiceServer::new(metrics))

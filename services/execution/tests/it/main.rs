@@ -32,6 +32,7 @@ mod roles;
 mod runs;
 mod scale;
 mod statistics;
+mod test_case_states;
 mod uploads;
 mod verify;
 mod world;

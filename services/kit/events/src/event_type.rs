@@ -16,8 +16,8 @@ pub enum EventType {
     SecretsSeen,
     /// The retention of a project's results was set. Carries `RetentionChanged`.
     RetentionSet,
-    /// Failures that a known failure has muted count again. Carries `RecordChanged`.
-    KnownFailureExpired,
+    /// A record has ended at its date, such as a known failure. Carries `RecordChanged`.
+    Expired(RecordKind),
     /// An execution was requested, got results, or ended. Carries `ExecutionChanged`.
     Execution(ExecutionAction),
     /// Test reports of an execution were finished or reviewed. Carries `ReportsChanged`.
@@ -70,6 +70,7 @@ record_kinds! {
     Subject "subject" by "catalog",
     Environment "environment" by "catalog",
     KnownFailure "known_failure" by "execution",
+    TestCaseState "test_case_state" by "execution",
     Execution "execution" by "execution",
 }
 
@@ -79,6 +80,9 @@ const SEVERAL: [(RecordKind, Action); 3] = [
     (RecordKind::TestCase, Changed),
     (RecordKind::TestPlan, Created),
 ];
+
+/// The kinds of records that end at a date.
+const EXPIRING: [RecordKind; 2] = [RecordKind::KnownFailure, RecordKind::TestCaseState];
 
 /// Progress of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +112,8 @@ impl EventType {
         };
         let (execution, others) = RecordKind::ALL.split_last().expect("there are kinds");
         records(others)
-            .chain([Self::KnownFailureExpired, Self::SecretsSeen, Self::RetentionSet])
+            .chain(EXPIRING.map(Self::Expired))
+            .chain([Self::SecretsSeen, Self::RetentionSet])
             .chain(SEVERAL.map(|(kind, action)| Self::Records(kind, action)))
             .chain(ExecutionAction::ALL.map(Self::Execution))
             .chain(records(std::slice::from_ref(execution)))
@@ -132,20 +137,19 @@ impl EventType {
     /// Returns the service that publishes the event.
     pub fn service(self) -> &'static str {
         match self {
-            Self::Record(kind, _) | Self::Records(kind, _) => kind.service(),
+            Self::Record(kind, _) | Self::Records(kind, _) | Self::Expired(kind) => kind.service(),
             Self::SecretsSeen | Self::RetentionSet => "catalog",
-            Self::KnownFailureExpired | Self::Execution(_) | Self::Reports(_) => "execution",
+            Self::Execution(_) | Self::Reports(_) => "execution",
         }
     }
 
     /// Returns the kind of the record in subjects, such as `test_case`.
     pub fn noun(self) -> &'static str {
         match self {
-            Self::Record(kind, _) => kind.noun(),
+            Self::Record(kind, _) | Self::Expired(kind) => kind.noun(),
             Self::Records(kind, _) => kind.plural(),
             Self::SecretsSeen => "secrets",
             Self::RetentionSet => "retention",
-            Self::KnownFailureExpired => RecordKind::KnownFailure.noun(),
             Self::Execution(_) => "execution",
             Self::Reports(_) => "test_report",
         }
@@ -157,7 +161,7 @@ impl EventType {
             Self::Record(_, action) | Self::Records(_, action) => action.name(),
             Self::SecretsSeen => "Seen",
             Self::RetentionSet => "Set",
-            Self::KnownFailureExpired => "Expired",
+            Self::Expired(_) => "Expired",
             Self::Execution(action) => action.name(),
             Self::Reports(action) => action.name(),
         }
@@ -166,7 +170,7 @@ impl EventType {
     /// Returns the name of the message in `events.proto` that the event carries.
     pub fn message(self) -> &'static str {
         match self {
-            Self::Record(..) | Self::KnownFailureExpired => "RecordChanged",
+            Self::Record(..) | Self::Expired(_) => "RecordChanged",
             Self::Records(..) => "RecordsChanged",
             Self::SecretsSeen => "SecretsSeen",
             Self::RetentionSet => "RetentionChanged",
@@ -177,14 +181,16 @@ impl EventType {
 }
 
 impl RecordKind {
-    /// Returns what happens to records of this kind. Users, their groups, test plans and known
-    /// failures have no archive. The deletion of a test plan is published with that of its project, but not with that
+    /// Returns what happens to records of this kind. Users, their groups, test plans, known failures and
+    /// states of test cases have no archive. The deletion of a test plan is published with that of its project, but not with that
     /// of its test case; the deletion of an execution is not published.
     fn actions(self) -> &'static [Action] {
         match self {
-            Self::UserGroup | Self::User | Self::TestPlan | Self::KnownFailure => {
-                &[Created, Changed, Deleted]
-            }
+            Self::UserGroup
+            | Self::User
+            | Self::TestPlan
+            | Self::KnownFailure
+            | Self::TestCaseState => &[Created, Changed, Deleted],
             Self::Execution => &[Changed, Archived, Unarchived],
             _ => &[Created, Changed, Archived, Unarchived, Deleted],
         }

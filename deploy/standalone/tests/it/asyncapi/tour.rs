@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     junit::{report, upload},
     people::{create_group, create_user},
-    world::{World, create_project, id, in_days},
+    world::{World, create_project, id, in_days, in_seconds},
 };
 
 /// Makes every documented event happen.
@@ -119,6 +119,7 @@ async fn executions(api: &Api, project: &str) {
     api.post(&format!("{at}/results"), result).await.ok();
     api.post(&format!("{at}/complete"), json!({})).await.ok();
     known_failure(api, project, &at).await;
+    test_case_state(api, project, text("TestCaseId")).await;
     let at = format!("{project}/executions/{}", id(&start().await.created()));
     api.delete(&at).await.expect(204);
 }
@@ -140,4 +141,18 @@ async fn known_failure(api: &Api, project: &str, execution: &str) {
     })
     .await;
     api.delete(&path).await.expect(204);
+}
+
+/// Mutes, skips and enables a test case, and mutes it until its end.
+async fn test_case_state(api: &Api, project: &str, case: &str) {
+    let path = format!("{project}/testcases/{case}/state");
+    for state in ["Muted", "Skipped", "Enabled"] {
+        api.put(&path, json!({"State": state, "Until": in_days(30)})).await.ok();
+    }
+    api.put(&path, json!({"State": "Muted", "Until": in_seconds(3)})).await.ok();
+    eventually("the end of the state", || async {
+        let notifications = api.get("/api/notifications?source=TestCaseState").await.ok();
+        (notifications[0]["Action"] == "Expired").then_some(())
+    })
+    .await;
 }
