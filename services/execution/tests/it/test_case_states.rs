@@ -29,7 +29,7 @@ impl World {
     }
 
     /// Returns the id of a test case of an execution.
-    fn case_of(&self, execution: &Execution, identifier: &str) -> String {
+    pub(crate) fn case_of(&self, execution: &Execution, identifier: &str) -> String {
         let mut reports = execution.test_reports.iter();
         let report = reports.find(|report| report.test_case_identifier == identifier);
         report.unwrap().test_case_id.clone()
@@ -83,7 +83,7 @@ pub(crate) async fn enable(world: &World, case: &str) -> Result<TestCaseState, S
     change(world, case, input, None).await
 }
 
-async fn get(world: &World, case: &str) -> Result<TestCaseState, Status> {
+pub(crate) async fn get(world: &World, case: &str) -> Result<TestCaseState, Status> {
     let (project_id, test_case_id) = (world.project.clone(), case.to_owned());
     let request = GetTestCaseStateRequest { project_id, test_case_id };
     Ok(world.case_states().get_test_case_state(world.user.call(request)).await?.into_inner())
@@ -98,7 +98,7 @@ async fn list(world: &World, state: CaseState) -> Result<Vec<TestCaseState>, Sta
 }
 
 async fn verdict(world: &World, execution: &Execution) -> Result<Verdict, Status> {
-    let request = GetVerdictRequest { project_id: None, id: execution.id.clone() };
+    let request = GetVerdictRequest { project_id: None, execution_id: execution.id.clone() };
     Ok(world.executions().get_verdict(world.user.call(request)).await?.into_inner())
 }
 
