@@ -76,6 +76,7 @@ const TOKEN: &str = "Token";
         (name = "Executions", description = "Runs of a test set, from start to end"),
         (name = "Results", description = "Results reported by test tools"),
         (name = "Known failures", description = "Causes of failures that are muted until a date"),
+        (name = "Monitors", description = "Rules that mute or skip test cases while they are flaky or slow"),
         (name = "Share links", description = "Secret links to one execution for readers without an account"),
         (name = "Automation", description = "Work for engines, and their results"),
         (name = "Test reports", description = "Results of one test case in one execution"),

@@ -17,6 +17,7 @@ mod keys;
 mod known_failure;
 mod media;
 mod metrics;
+mod monitor;
 mod notification;
 mod password;
 mod project;
@@ -72,6 +73,7 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
         insight::routes(),
         known_failure::routes(),
         test_case_state::routes(),
+        monitor::routes(),
         metrics::routes(),
         automation::routes(),
         test_report::routes(),

@@ -146,6 +146,7 @@ clients! {
         execution::shared_execution_service_client::SharedExecutionServiceClient;
     KnownFailures = execution::known_failure_service_client::KnownFailureServiceClient;
     TestCaseStates = execution::test_case_state_service_client::TestCaseStateServiceClient;
+    Monitors = execution::monitor_service_client::MonitorServiceClient;
     Metrics = execution::metrics_service_client::MetricsServiceClient;
     Launches = execution::launch_service_client::LaunchServiceClient;
     Runs = execution::run_service_client::RunServiceClient;

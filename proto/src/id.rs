@@ -84,6 +84,8 @@ ids! {
     TestReportId "test report",
     InstanceId "instance",
     KnownFailureId "known failure",
+    MonitorId "monitor",
+    MonitorActionId "action of a monitor",
     ShareLinkId "share link",
     LaunchId "launch",
     ArtifactId "artifact",

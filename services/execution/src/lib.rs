@@ -14,6 +14,7 @@ mod insight;
 mod known_failure;
 mod limits;
 mod metrics;
+mod monitor;
 
 mod parent;
 mod period;
@@ -43,8 +44,8 @@ use assay_proto::execution::{
     insight_service_server::InsightServiceServer,
     known_failure_service_server::KnownFailureServiceServer,
     launch_service_server::LaunchServiceServer, metrics_service_server::MetricsServiceServer,
-    result_service_server::ResultServiceServer, run_service_server::RunServiceServer,
-    share_link_service_server::ShareLinkServiceServer,
+    monitor_service_server::MonitorServiceServer, result_service_server::ResultServiceServer,
+    run_service_server::RunServiceServer, share_link_service_server::ShareLinkServiceServer,
     shared_execution_service_server::SharedExecutionServiceServer,
     statistics_service_server::StatisticsServiceServer,
     test_case_state_service_server::TestCaseStateServiceServer,
@@ -70,6 +71,7 @@ pub use self::{
     },
     expiry::publish_expired,
     insight::roll_up,
+    monitor::evaluation::evaluate_monitors,
     quota::{Quota, QuotaConfig, Usage, list as list_usage},
     reportportal::Launches,
     retention::enforce_retention,
@@ -85,6 +87,7 @@ use self::{
     known_failure::KnownFailureService,
     limits::IngestLimits,
     metrics::MetricsService,
+    monitor::MonitorService,
     result::ResultService,
     share_link::{ShareLinkService, SharedExecutionService},
     statistics::StatisticsService,
@@ -127,7 +130,8 @@ pub struct Config {
 }
 
 /// The kinds of work that the service does in the background.
-pub const WORK: &[Work] = &[EVENT, reportportal::LAUNCH, insight::INSIGHT, deletion::PURGE];
+pub const WORK: &[Work] =
+    &[EVENT, reportportal::LAUNCH, insight::INSIGHT, monitor::evaluation::MONITOR, deletion::PURGE];
 
 /// Returns the migrations of the database.
 pub fn migrations() -> Migrator {
@@ -162,6 +166,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let console = ConsoleLinks::new(&config.artifacts.public, config.console);
     retention::spawn(runtime, &database, &artifacts);
     insight::spawn(runtime, &database);
+    monitor::spawn(runtime, &database);
     watch(runtime, &database, WORK);
     age_of_removals().spawn(runtime, &database);
     age_of_reconciliation().spawn(runtime, &database);
@@ -219,6 +224,7 @@ pub fn services(
     let launches = Launches::new(executions.clone(), results.clone(), shares);
     let known_failures = KnownFailureService { db: db.clone(), catalog: catalog.clone() };
     let case_states = TestCaseStateService { db: db.clone(), catalog: catalog.clone() };
+    let monitors = MonitorService { db: db.clone(), catalog: catalog.clone() };
     let insights = InsightService { db: db.clone(), catalog: catalog.clone() };
     let metrics = MetricsService { db: db.clone(), catalog: catalog.clone() };
     let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, limits };
@@ -232,6 +238,7 @@ pub fn services(
         .add_service(InsightServiceServer::new(insights))
         .add_service(KnownFailureServiceServer::new(known_failures))
         .add_service(TestCaseStateServiceServer::new(case_states))
+        .add_service(MonitorServiceServer::new(monitors))
         .add_service(ShareLinkServiceServer::new(share_links))
         .add_service(SharedExecutionServiceServer::new(shared_executions))
         .add_service(MetricsServiceServer::new(metrics))

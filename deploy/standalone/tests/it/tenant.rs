@@ -113,6 +113,10 @@ impl Tenant {
         });
         self.create("knownFailureId", &format!("{project}/knownfailures"), known).await;
         self.ids.insert("fingerprint", fingerprint);
+        let monitor = json!({
+            "Name": "Flaky", "Measure": "Recoveries", "Threshold": 3, "Action": "Mute",
+        });
+        self.create("monitorId", &format!("{project}/monitors"), monitor).await;
     }
 
     /// Creates three executions: a completed one with a report, a running external one, and one that an

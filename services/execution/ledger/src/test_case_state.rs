@@ -5,7 +5,7 @@ pub mod rules;
 pub mod store;
 
 use assay_events::{RecordKind, publish};
-use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId, catalog::TestCaseName};
+use assay_proto::{CustomerId, Fault, MonitorId, ProjectId, TestCaseId, catalog::TestCaseName};
 use assay_records::Action;
 use sqlx::PgTransaction;
 
@@ -36,7 +36,30 @@ pub async fn enable(
     project: ProjectId,
     case: TestCaseId,
 ) -> Result<(), Fault> {
-    store::delete(tx, customer, project, case).await?;
+    remove(tx, customer, project, case, None).await
+}
+
+/// Enables a test case, and publishes it, if this monitor has muted or skipped it.
+pub async fn lift(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    case: TestCaseId,
+    monitor: MonitorId,
+) -> Result<(), Fault> {
+    remove(tx, customer, project, case, Some(monitor)).await
+}
+
+async fn remove(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    case: TestCaseId,
+    monitor: Option<MonitorId>,
+) -> Result<(), Fault> {
+    if !store::delete(tx, customer, project, case, monitor).await? {
+        return Ok(());
+    }
     let record = (RecordKind::TestCaseState, case);
     publish(tx, &event::record(customer, project, record, Action::Deleted)?).await
 }

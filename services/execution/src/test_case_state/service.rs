@@ -97,7 +97,7 @@ impl test_case_state_service_server::TestCaseStateService for TestCaseStateServi
         let latest = store::latest_end(&mut *tx).await?;
         match rules::check_change(&current, input, latest, &caller.name)? {
             Some(state) => {
-                let author = Author { id: caller.user, name: &caller.name };
+                let author = Author::User(&caller);
                 set(&mut tx, customer, project, (case, &name), &state, author).await?;
             }
             None if is_enabled => {}

@@ -21,6 +21,7 @@ mod known_failures;
 mod launches;
 mod leases;
 mod metrics;
+mod monitors;
 mod open;
 mod positions;
 mod queue;

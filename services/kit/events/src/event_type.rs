@@ -18,6 +18,9 @@ pub enum EventType {
     RetentionSet,
     /// A record has ended at its date, such as a known failure. Carries `RecordChanged`.
     Expired(RecordKind),
+    /// A test case has reached the threshold of a monitor that only notifies, or has recovered. Carries
+    /// `RecordChanged`.
+    Alarm(AlarmChange),
     /// An execution was requested, got results, or ended. Carries `ExecutionChanged`.
     Execution(ExecutionAction),
     /// Test reports of an execution were finished or reviewed. Carries `ReportsChanged`.
@@ -71,6 +74,7 @@ record_kinds! {
     Environment "environment" by "catalog",
     KnownFailure "known_failure" by "execution",
     TestCaseState "test_case_state" by "execution",
+    Monitor "monitor" by "execution",
     Execution "execution" by "execution",
 }
 
@@ -83,6 +87,13 @@ const SEVERAL: [(RecordKind, Action); 3] = [
 
 /// The kinds of records that end at a date.
 const EXPIRING: [RecordKind; 2] = [RecordKind::KnownFailure, RecordKind::TestCaseState];
+
+/// Change of an alarm of a monitor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AlarmChange {
+    Raised,
+    Recovered,
+}
 
 /// Progress of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +124,7 @@ impl EventType {
         let (execution, others) = RecordKind::ALL.split_last().expect("there are kinds");
         records(others)
             .chain(EXPIRING.map(Self::Expired))
+            .chain([AlarmChange::Raised, AlarmChange::Recovered].map(Self::Alarm))
             .chain([Self::SecretsSeen, Self::RetentionSet])
             .chain(SEVERAL.map(|(kind, action)| Self::Records(kind, action)))
             .chain(ExecutionAction::ALL.map(Self::Execution))
@@ -139,7 +151,7 @@ impl EventType {
         match self {
             Self::Record(kind, _) | Self::Records(kind, _) | Self::Expired(kind) => kind.service(),
             Self::SecretsSeen | Self::RetentionSet => "catalog",
-            Self::Execution(_) | Self::Reports(_) => "execution",
+            Self::Alarm(_) | Self::Execution(_) | Self::Reports(_) => "execution",
         }
     }
 
@@ -150,6 +162,7 @@ impl EventType {
             Self::Records(kind, _) => kind.plural(),
             Self::SecretsSeen => "secrets",
             Self::RetentionSet => "retention",
+            Self::Alarm(_) => RecordKind::Monitor.noun(),
             Self::Execution(_) => "execution",
             Self::Reports(_) => "test_report",
         }
@@ -162,6 +175,8 @@ impl EventType {
             Self::SecretsSeen => "Seen",
             Self::RetentionSet => "Set",
             Self::Expired(_) => "Expired",
+            Self::Alarm(AlarmChange::Raised) => "Alarmed",
+            Self::Alarm(AlarmChange::Recovered) => "Recovered",
             Self::Execution(action) => action.name(),
             Self::Reports(action) => action.name(),
         }
@@ -170,7 +185,7 @@ impl EventType {
     /// Returns the name of the message in `events.proto` that the event carries.
     pub fn message(self) -> &'static str {
         match self {
-            Self::Record(..) | Self::Expired(_) => "RecordChanged",
+            Self::Record(..) | Self::Expired(_) | Self::Alarm(_) => "RecordChanged",
             Self::Records(..) => "RecordsChanged",
             Self::SecretsSeen => "SecretsSeen",
             Self::RetentionSet => "RetentionChanged",
@@ -181,8 +196,8 @@ impl EventType {
 }
 
 impl RecordKind {
-    /// Returns what happens to records of this kind. Users, their groups, test plans, known failures and
-    /// states of test cases have no archive. The deletion of a test plan is published with that of its project, but not with that
+    /// Returns what happens to records of this kind. Users, their groups, test plans, known failures,
+    /// states of test cases and monitors have no archive. The deletion of a test plan is published with that of its project, but not with that
     /// of its test case; the deletion of an execution is not published.
     fn actions(self) -> &'static [Action] {
         match self {
@@ -190,7 +205,8 @@ impl RecordKind {
             | Self::User
             | Self::TestPlan
             | Self::KnownFailure
-            | Self::TestCaseState => &[Created, Changed, Deleted],
+            | Self::TestCaseState
+            | Self::Monitor => &[Created, Changed, Deleted],
             Self::Execution => &[Changed, Archived, Unarchived],
             _ => &[Created, Changed, Archived, Unarchived, Deleted],
         }

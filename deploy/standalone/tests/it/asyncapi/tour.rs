@@ -120,6 +120,7 @@ async fn executions(api: &Api, project: &str) {
     api.post(&format!("{at}/complete"), json!({})).await.ok();
     known_failure(api, project, &at).await;
     test_case_state(api, project, text("TestCaseId")).await;
+    monitor(api, project, &set).await;
     let at = format!("{project}/executions/{}", id(&start().await.created()));
     api.delete(&at).await.expect(204);
 }
@@ -155,4 +156,26 @@ async fn test_case_state(api: &Api, project: &str, case: &str) {
         (notifications[0]["Action"] == "Expired").then_some(())
     })
     .await;
+}
+
+/// Creates a monitor, lets it raise and end an alarm, and deletes it.
+async fn monitor(api: &Api, project: &str, set: &str) {
+    let retries = json!({
+        "Name": "Retries", "Measure": "PassOnRetry", "Threshold": 1, "Action": "Notify",
+        "RecoverAfter": 1,
+    });
+    let list = format!("{project}/monitors");
+    let path = format!("{list}/{}", id(&api.post(&list, retries).await.created()));
+    api.put(&path, json!({"Name": "Retried tests"})).await.ok();
+    for retry in ["<flakyFailure message='lost'/>", ""] {
+        let test = format!("<testcase classname='suite' name='retried'>{retry}</testcase>");
+        let report = format!("<testsuite name='s'>{test}</testsuite>");
+        upload(api, set, report).await.created();
+    }
+    eventually("the end of the alarm", || async {
+        let notifications = api.get("/api/notifications?source=Monitor").await.ok();
+        (notifications[0]["Action"] == "Recovered").then_some(())
+    })
+    .await;
+    api.delete(&path).await.expect(204);
 }

@@ -36,8 +36,8 @@ pub fn deleted(event: &Received) -> Result<Option<(ProjectId, Uuid)>, Fault> {
     Ok(Some((project, id)))
 }
 
-/// Inserts deleted records, except those of deleted projects, which nobody can see. Deletes the states of
-/// deleted test cases.
+/// Inserts deleted records, except those of deleted projects, which nobody can see. Deletes the states and
+/// the alarms of deleted test cases.
 pub async fn insert(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -50,6 +50,11 @@ pub async fn insert(
          ), states as (
              delete from test_case_state
              where customer_id = $1 and (project_id, test_case_id) in (select * from gone)
+         ), alarms as (
+             delete from monitor_alarm a
+             using monitor m, gone
+             where a.customer_id = $1 and a.monitor_id = m.id and a.test_case_id = gone.id
+               and m.customer_id = $1 and m.project_id = gone.project_id
          )
          insert into deleted_record (customer_id, project_id, id)
          select $1, project_id, id from gone

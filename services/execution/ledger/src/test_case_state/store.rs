@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use assay_auth::Caller;
 use assay_proto::{
-    CustomerId, Fault, ProjectId, TestCaseId, Timestamp, UserId,
+    CustomerId, Fault, MonitorId, ProjectId, TestCaseId, Timestamp, UserId,
     catalog::TestCaseName,
     execution::{CaseState, TestCaseState},
     name_of,
@@ -20,11 +21,28 @@ use super::rules::{LONGEST, MOST, NewState, comment};
 /// Maximum number of states that expire in a transaction.
 const EXPIRED_AT_ONCE: i64 = 500;
 
-/// The user who sets a state.
+/// The user or the monitor that sets a state. A monitor has a name.
 #[derive(Clone, Copy)]
-pub struct Author<'a> {
-    pub id: UserId,
-    pub name: &'a str,
+pub enum Author<'a> {
+    User(&'a Caller),
+    Monitor(MonitorId, &'a str),
+}
+
+impl Author<'_> {
+    fn user(self) -> Option<UserId> {
+        if let Self::User(caller) = self { Some(caller.user) } else { None }
+    }
+
+    fn monitor(self) -> Option<MonitorId> {
+        if let Self::Monitor(id, _) = self { Some(id) } else { None }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::User(caller) => &caller.name,
+            Self::Monitor(_, name) => name,
+        }
+    }
 }
 
 /// Reads states that are in force. `rest` selects and orders them.
@@ -108,14 +126,14 @@ pub async fn set(
     let set = sqlx::query_scalar(
         "insert into test_case_state as s (customer_id, project_id, test_case_id,
              test_case_identifier, test_case_name, state, until, ticket, reason, owner,
-             changed_by_id, changed_by)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+             changed_by_id, changed_by, monitor_id)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
          on conflict on constraint test_case_state_pkey do update
          set test_case_identifier = excluded.test_case_identifier,
              test_case_name = excluded.test_case_name, state = excluded.state,
              until = excluded.until, ticket = excluded.ticket, reason = excluded.reason,
              owner = excluded.owner, changed_by_id = excluded.changed_by_id,
-             changed_by = excluded.changed_by, changed_at = now(), revision = s.revision + 1
+             changed_by = excluded.changed_by, monitor_id = excluded.monitor_id, changed_at = now(), revision = s.revision + 1
          returning xmax = 0",
     );
     let is_new = set
@@ -129,24 +147,33 @@ pub async fn set(
         .bind(&state.ticket)
         .bind(&state.reason)
         .bind(&state.owner)
-        .bind(author.id)
-        .bind(author.name)
+        .bind(author.user())
+        .bind(author.name())
+        .bind(author.monitor())
         .fetch_one(&mut **tx)
         .await?;
     Ok(is_new)
 }
 
+/// Counts the test cases of a project that are not enabled.
+pub async fn count(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+) -> Result<i64, Fault> {
+    let count = sqlx::query_scalar(
+        "select count(*) from test_case_state where customer_id = $1 and project_id = $2",
+    );
+    Ok(count.bind(customer).bind(project).fetch_one(&mut **tx).await?)
+}
+
 /// Fails if a project has more test cases that are not enabled than it may have.
-pub async fn check_number(
+pub(super) async fn check_number(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
 ) -> Result<(), Fault> {
-    let count = sqlx::query_scalar(
-        "select count(*) from test_case_state where customer_id = $1 and project_id = $2",
-    );
-    let count: i64 = count.bind(customer).bind(project).fetch_one(&mut **tx).await?;
-    if count <= MOST {
+    if count(tx, customer, project).await? <= MOST {
         return Ok(());
     }
     let reason = format!(
@@ -156,19 +183,21 @@ pub async fn check_number(
     Err(Fault::Refused { code: "too_many_test_case_states", reason })
 }
 
-/// Enables a test case.
-pub async fn delete(
+/// Enables a test case; with a monitor, only if that has set its state. Returns whether it did.
+pub(super) async fn delete(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
     case: TestCaseId,
-) -> Result<(), Fault> {
+    monitor: Option<MonitorId>,
+) -> Result<bool, Fault> {
     let delete = sqlx::query(
         "delete from test_case_state
-         where customer_id = $1 and project_id = $2 and test_case_id = $3",
+         where customer_id = $1 and project_id = $2 and test_case_id = $3
+           and ($4::uuid is null or monitor_id = $4)",
     );
-    delete.bind(customer).bind(project).bind(case).execute(&mut **tx).await?;
-    Ok(())
+    let delete = delete.bind(customer).bind(project).bind(case).bind(monitor);
+    Ok(delete.execute(&mut **tx).await?.rows_affected() > 0)
 }
 
 /// Enables test cases of all customers whose states have ended, and returns them.
