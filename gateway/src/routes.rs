@@ -18,6 +18,7 @@ mod keys;
 mod known_failure;
 mod media;
 mod metrics;
+mod monitor;
 mod notification;
 mod password;
 mod project;
@@ -27,6 +28,7 @@ mod shared;
 mod statistics;
 mod subject;
 mod test_case;
+mod test_case_state;
 mod test_plan;
 mod test_report;
 mod test_set;
@@ -72,6 +74,8 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
         insight::routes(),
         known_failure::routes(),
         cause_rule::routes(),
+        test_case_state::routes(),
+        monitor::routes(),
         metrics::routes(),
         automation::routes(),
         test_report::routes(),

@@ -146,6 +146,8 @@ clients! {
         execution::shared_execution_service_client::SharedExecutionServiceClient;
     KnownFailures = execution::known_failure_service_client::KnownFailureServiceClient;
     CauseRules = execution::cause_rule_service_client::CauseRuleServiceClient;
+    TestCaseStates = execution::test_case_state_service_client::TestCaseStateServiceClient;
+    Monitors = execution::monitor_service_client::MonitorServiceClient;
     Metrics = execution::metrics_service_client::MetricsServiceClient;
     Launches = execution::launch_service_client::LaunchServiceClient;
     Runs = execution::run_service_client::RunServiceClient;

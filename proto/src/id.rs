@@ -85,6 +85,8 @@ ids! {
     InstanceId "instance",
     KnownFailureId "known failure",
     CauseRuleId "cause rule",
+    MonitorId "monitor",
+    MonitorActionId "action of a monitor",
     ShareLinkId "share link",
     LaunchId "launch",
     ArtifactId "artifact",

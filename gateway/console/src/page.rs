@@ -3,6 +3,7 @@
 mod account;
 mod branch;
 mod case;
+mod case_state;
 mod cases;
 mod cause_rule;
 mod classification;

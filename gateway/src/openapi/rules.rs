@@ -126,7 +126,7 @@ mod tests {
     use crate::routes;
 
     /// Methods that only services call, and those of agents of ReportPortal and TestRail.
-    const INTERNAL: [&str; 25] = [
+    const INTERNAL: [&str; 26] = [
         "/assay.catalog.v1.SnapshotService/FindTestSet",
         "/assay.catalog.v1.AutomationService/GetAutomationRecords",
         "/assay.catalog.v1.LookupService/FindDeletedProjects",
@@ -134,6 +134,7 @@ mod tests {
         "/assay.catalog.v1.LookupService/FindRecords",
         "/assay.catalog.v1.LookupService/GetMetricsSettings",
         "/assay.catalog.v1.LookupService/GetOrigin",
+        "/assay.catalog.v1.LookupService/GetTestCaseName",
         "/assay.catalog.v1.SnapshotService/AdoptTestCases",
         "/assay.catalog.v1.SnapshotService/TakeSnapshot",
         "/assay.execution.v1.LaunchService/AddLaunchEntry",

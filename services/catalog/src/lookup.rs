@@ -7,8 +7,8 @@ use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, TestCaseId, TestPlanId, TestSetId,
     catalog::{
         DeletedProjects, FindDeletedProjectsRequest, FindIdentifiersRequest, FindRecordsRequest,
-        FoundIdentifiers, GetMetricsSettingsRequest, GetOriginRequest, MetricsSettings, Origin,
-        ProjectOfCustomer, lookup_service_server,
+        FoundIdentifiers, GetMetricsSettingsRequest, GetOriginRequest, GetTestCaseNameRequest,
+        MetricsSettings, Origin, ProjectOfCustomer, TestCaseName, lookup_service_server,
     },
 };
 use sqlx::PgPool;
@@ -46,6 +46,17 @@ impl lookup_service_server::LookupService for LookupService {
         let project = ProjectId::from_path(&project_id)?;
         let identifiers = store::identifiers(&self.db, customer, project, &identifiers).await?;
         Ok(Response::new(FoundIdentifiers { identifiers }))
+    }
+
+    async fn get_test_case_name(
+        &self,
+        request: Request<GetTestCaseNameRequest>,
+    ) -> Result<Response<TestCaseName>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::from_path(&request.project_id)?;
+        let id = TestCaseId::from_path(&request.id)?;
+        Ok(Response::new(store::test_case_name(&self.db, customer, project, id).await?))
     }
 
     async fn get_metrics_settings(

@@ -8,8 +8,8 @@ use assay_proto::{
     catalog::{
         AdoptTestCasesRequest, AutomationRecordsBatch, FindIdentifiersRequest, FindRecordsRequest,
         FindTestSetRequest, GetAutomationRecordsRequest, GetMetricsSettingsRequest,
-        MetricsSettings, ReportedTestCase, Snapshot, SnapshotTarget, TakeSnapshotRequest,
-        automation_service_client::AutomationServiceClient,
+        GetTestCaseNameRequest, MetricsSettings, ReportedTestCase, Snapshot, SnapshotTarget,
+        TakeSnapshotRequest, TestCaseName, automation_service_client::AutomationServiceClient,
         lookup_service_client::LookupServiceClient, snapshot_service_client::SnapshotServiceClient,
     },
 };
@@ -65,6 +65,18 @@ impl Catalog {
         let request = FindIdentifiersRequest { project_id, identifiers };
         let found = lookup.find_identifiers(caller.call_within(READ, request));
         Ok(within(READ, found).await?.into_inner().identifiers)
+    }
+
+    /// Returns the identifier and the name of a test case.
+    pub(crate) async fn test_case_name(
+        &self,
+        caller: &Caller,
+        project_id: String,
+        id: String,
+    ) -> Result<TestCaseName, Status> {
+        let mut lookup = LookupServiceClient::new(self.0.clone());
+        let request = caller.call_within(FIND, GetTestCaseNameRequest { project_id, id });
+        Ok(within(FIND, lookup.get_test_case_name(request)).await?.into_inner())
     }
 
     /// Returns the settings of a project for its metrics.

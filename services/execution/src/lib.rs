@@ -9,11 +9,13 @@ mod console_link;
 mod debug;
 mod deletion;
 mod execution;
+mod expiry;
 mod failure;
 mod insight;
 mod known_failure;
 mod limits;
 mod metrics;
+mod monitor;
 
 mod parent;
 mod period;
@@ -25,6 +27,7 @@ mod result;
 mod retention;
 mod share_link;
 mod statistics;
+mod test_case_state;
 mod test_report;
 mod testrail;
 mod verify;
@@ -43,10 +46,11 @@ use assay_proto::execution::{
     insight_service_server::InsightServiceServer,
     known_failure_service_server::KnownFailureServiceServer,
     launch_service_server::LaunchServiceServer, metrics_service_server::MetricsServiceServer,
-    result_service_server::ResultServiceServer, run_service_server::RunServiceServer,
-    share_link_service_server::ShareLinkServiceServer,
+    monitor_service_server::MonitorServiceServer, result_service_server::ResultServiceServer,
+    run_service_server::RunServiceServer, share_link_service_server::ShareLinkServiceServer,
     shared_execution_service_server::SharedExecutionServiceServer,
     statistics_service_server::StatisticsServiceServer,
+    test_case_state_service_server::TestCaseStateServiceServer,
     test_report_service_server::TestReportServiceServer,
 };
 use assay_records::Action;
@@ -68,8 +72,9 @@ pub use self::{
         lost::{CUSTOMERS as LIVE_CUSTOMERS, PROJECTS as LIVE_PROJECTS},
         purge_deleted,
     },
+    expiry::publish_expired,
     insight::roll_up,
-    known_failure::expiry::publish_expired,
+    monitor::evaluation::evaluate_monitors,
     quota::{Quota, QuotaConfig, Usage, list as list_usage},
     reportportal::Launches,
     retention::enforce_retention,
@@ -86,9 +91,11 @@ use self::{
     known_failure::KnownFailureService,
     limits::IngestLimits,
     metrics::MetricsService,
+    monitor::MonitorService,
     result::ResultService,
     share_link::{ShareLinkService, SharedExecutionService},
     statistics::StatisticsService,
+    test_case_state::TestCaseStateService,
     test_report::TestReportService,
     testrail::RunService,
 };
@@ -127,8 +134,14 @@ pub struct Config {
 }
 
 /// The kinds of work that the service does in the background.
-pub const WORK: &[Work] =
-    &[EVENT, reportportal::LAUNCH, insight::INSIGHT, cause_rule::CAUSES, deletion::PURGE];
+pub const WORK: &[Work] = &[
+    EVENT,
+    reportportal::LAUNCH,
+    insight::INSIGHT,
+    cause_rule::CAUSES,
+    monitor::evaluation::MONITOR,
+    deletion::PURGE,
+];
 
 /// Returns the migrations of the database.
 pub fn migrations() -> Migrator {
@@ -164,10 +177,11 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     retention::spawn(runtime, &database, &artifacts);
     insight::spawn(runtime, &database);
     cause_rule::spawn(runtime, &database);
+    monitor::spawn(runtime, &database);
     watch(runtime, &database, WORK);
     age_of_removals().spawn(runtime, &database);
     age_of_reconciliation().spawn(runtime, &database);
-    known_failure::expiry::spawn(runtime, &database);
+    expiry::spawn(runtime, &database);
     deletion::spawn(runtime, &database, &artifacts);
     let queue = Queue::connect(runtime, nats.client().clone());
     Reconciler::new(database.pool(), &queue, config.leases).spawn(runtime, &database);
@@ -221,6 +235,8 @@ pub fn services(
     let launches = Launches::new(executions.clone(), results.clone(), shares);
     let known_failures = KnownFailureService { db: db.clone(), catalog: catalog.clone() };
     let cause_rules = CauseRuleService { db: db.clone(), catalog: catalog.clone() };
+    let case_states = TestCaseStateService { db: db.clone(), catalog: catalog.clone() };
+    let monitors = MonitorService { db: db.clone(), catalog: catalog.clone() };
     let insights = InsightService { db: db.clone(), catalog: catalog.clone() };
     let metrics = MetricsService { db: db.clone(), catalog: catalog.clone() };
     let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, limits };
@@ -234,6 +250,8 @@ pub fn services(
         .add_service(InsightServiceServer::new(insights))
         .add_service(KnownFailureServiceServer::new(known_failures))
         .add_service(CauseRuleServiceServer::new(cause_rules))
+        .add_service(TestCaseStateServiceServer::new(case_states))
+        .add_service(MonitorServiceServer::new(monitors))
         .add_service(ShareLinkServiceServer::new(share_links))
         .add_service(SharedExecutionServiceServer::new(shared_executions))
         .add_service(MetricsServiceServer::new(metrics))

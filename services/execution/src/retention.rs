@@ -16,7 +16,7 @@ use assay_runtime::{Database, Runtime, Throttle, exclusively};
 use sqlx::{PgPool, PgTransaction};
 use tokio::time::sleep;
 
-use crate::{artifact::Artifacts, insight, testrail};
+use crate::{artifact::Artifacts, insight, monitor, testrail};
 
 /// Interval between the runs of the task.
 const PERIOD: Duration = Duration::from_mins(10);
@@ -64,7 +64,8 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, artifacts: &Artifact
     });
 }
 
-/// Creates the next partitions, and removes expired results and the sums of old days. Only one replica removes at a time.
+/// Creates the next partitions, and removes expired results, the sums of old days and old actions
+/// of monitors. Only one replica removes at a time.
 pub async fn enforce_retention(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
     partition::create_next(db).await?;
     exclusively(db, "assay retention", remove_expired(db, artifacts)).await.map(|_| ())
@@ -75,6 +76,7 @@ async fn remove_expired(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault>
     partition::drop_expired(db).await?;
     let pruned = prune(db, artifacts).await;
     insight::remove_old(db, &mut removal::throttle()).await?;
+    monitor::remove_old(db, &mut removal::throttle()).await?;
     pruned
 }
 

@@ -12,6 +12,7 @@ mod password;
 mod review;
 mod session;
 mod share;
+mod state;
 mod story;
 mod triage;
 mod weight;

@@ -30,6 +30,7 @@ mod lists;
 mod lost_deletions;
 mod mail;
 mod matrix;
+mod monitors;
 mod mutants;
 mod numbers;
 mod observability;

@@ -131,7 +131,10 @@ async fn dead_letters_are_listed_retried_and_dropped() {
     let unknown = error_of(&data, &["dead-letters", "retry", id, "catalog/event/9"]).await;
     assert!(unknown.contains("no such dead letter: catalog/event/9"), "{unknown}");
     let unknown = error_of(&data, &["dead-letters", "list", "--kind", "parcel"]).await;
-    assert!(unknown.contains("delivery, event, insight, launch, mail, purge"), "{unknown}");
+    assert!(
+        unknown.contains("delivery, event, insight, launch, mail, monitor, purge"),
+        "{unknown}"
+    );
     assert_eq!(run(&data, &["dead-letters", "drop", "--all"]).await, "1 dead letter dropped\n");
     assert_eq!(list().await, "No dead letters found\n");
     assert!(program.terminate().await.success());

@@ -115,6 +115,10 @@ impl Tenant {
         self.ids.insert("fingerprint", fingerprint);
         let noise = json!({"Pattern": "for customer [A-Z]+"});
         self.create("causeRuleId", &format!("{project}/causerules"), noise).await;
+        let monitor = json!({
+            "Name": "Flaky", "Measure": "Recoveries", "Threshold": 3, "Action": "Mute",
+        });
+        self.create("monitorId", &format!("{project}/monitors"), monitor).await;
     }
 
     /// Creates three executions: a completed one with a report, a running external one, and one that an

@@ -28,9 +28,14 @@ const USERS: [&str; 7] =
 type NatsUrl = fn(&str, &str) -> String;
 
 /// A time this number of days from now, as clients send it.
-#[expect(clippy::disallowed_methods, reason = "a client has the clock of its machine")]
 pub(crate) fn in_days(days: i64) -> String {
-    let time = chrono::Utc::now() + chrono::TimeDelta::days(days);
+    in_seconds(days * 24 * 60 * 60)
+}
+
+/// A time this number of seconds from now, as clients send it.
+#[expect(clippy::disallowed_methods, reason = "a client has the clock of its machine")]
+pub(crate) fn in_seconds(seconds: i64) -> String {
+    let time = chrono::Utc::now() + chrono::TimeDelta::seconds(seconds);
     time.to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
 }
 

@@ -1,23 +1,25 @@
 //! `/cases/{testCaseId}`: the runs of a test case.
 
 use axum::{
-    Router,
+    Form, Router,
     extract::{Path, Query},
-    response::IntoResponse,
-    routing::get,
+    response::{IntoResponse, Redirect, Response},
+    routing::{get, post},
 };
 use futures::try_join;
+use http::StatusCode;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
+    case_state::{self, CaseState, Entry},
     classification,
     paged::{Paged, unless_empty},
     part::{below_project, facts, subject, taken, text_field},
 };
 use crate::{
-    api::{Console, List},
+    api::{Api, Console, List},
     chart::{Quartiles, box_plot, durations, flaky, glyph},
     failure::Failure,
     layout::Page,
@@ -31,7 +33,7 @@ use crate::{
 const RUNS: u32 = 50;
 
 pub(super) fn routes() -> Router<Console> {
-    Router::new().route("/cases/{case}", get(page))
+    Router::new().route("/cases/{case}", get(page)).route("/cases/{case}/state", post(change_state))
 }
 
 /// The runs to show, as the interface names them.
@@ -47,34 +49,65 @@ struct Filter {
 }
 
 async fn page(
-    Session { api, user }: Session,
+    session: Session,
     Path(id): Path<Uuid>,
     Query(query): Query<Paged<Filter>>,
-) -> Result<impl IntoResponse, Failure> {
-    let case = api.get::<TestCase>(&format!("/api/projects/0/testcases/{id}"), &()).await?;
+) -> Result<Response, Failure> {
+    show(&session, &case(&session.api, id).await?, &query, &Entry::default()).await
+}
+
+/// Sets the state of the test case, and shows it again.
+async fn change_state(
+    session: Session,
+    Path(id): Path<Uuid>,
+    Form(entry): Form<Entry>,
+) -> Result<Response, Failure> {
+    let case = case(&session.api, id).await?;
+    match entry.send(&session.api, &case.project_id, id).await? {
+        None => Ok(Redirect::to(&format!("/cases/{id}")).into_response()),
+        Some(refused) => {
+            let page = show(&session, &case, &Paged::default(), &refused).await?;
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+        }
+    }
+}
+
+async fn case(api: &Api, id: Uuid) -> Result<TestCase, Failure> {
+    api.get::<TestCase>(&format!("/api/projects/0/testcases/{id}"), &()).await
+}
+
+async fn show(
+    Session { api, user }: &Session,
+    case: &TestCase,
+    query: &Paged<Filter>,
+    entry: &Entry,
+) -> Result<Response, Failure> {
     let project = format!("/api/projects/{}", case.project_id);
-    let (history, sets) =
-        (format!("{project}/testcases/{id}/history"), format!("{project}/testcases/{id}/testsets"));
+    let at = format!("{project}/testcases/{}", case.id);
+    let (history, sets) = (format!("{at}/history"), format!("{at}/testsets"));
+    let state = case_state::path(&case.project_id, &case.id);
     let listed = query.listed(RUNS);
-    let (project, runs, sets) = try_join!(
+    let (project, runs, sets, state) = try_join!(
         api.get::<Project>(&project, &()),
         api.list::<TestCaseRun>(&history, &listed),
         api.list::<TestSetEntry>(&sets, &[("limit", 20)]),
+        api.get::<CaseState>(&state, &()),
     )?;
     let body = html! {
         div.head { h1 { bdi { (plain(&case.name)) } } }
         (identifier(&case.identifier, &case.name))
         @if let Some(description) = &case.description { p.lead { (plain(description)) } }
         (classification::shown(&case.classification, &format!("/projects/{}/cases", case.project_id)))
-        (sets_of(&case, &sets))
+        (sets_of(case, &sets))
+        (case_state::shown(&state, user, entry))
         @let is_filtered = query.filter != Filter::default();
-        @if is_filtered || !runs.items.is_empty() { (filters(&case, &query.filter)) }
+        @if is_filtered || !runs.items.is_empty() { (filters(case, &query.filter)) }
         @if runs.items.is_empty() && is_filtered { p.empty { "No run matches these filters." } }
         @else if runs.items.is_empty() { p.empty { "This test has not been executed yet." } }
-        @else { (overview(&runs.items)) (history_of(&case, &runs, &query)) }
+        @else { (overview(&runs.items)) (history_of(case, &runs, query)) }
     };
     let (title, trail) = (case.name.clone(), below_project(&project));
-    Ok(Page { user: &user, title, trail, body }.into_response())
+    Ok(Page { user, title, trail, body }.into_response())
 }
 
 fn filters(case: &TestCase, filter: &Filter) -> Markup {

@@ -13,11 +13,12 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
+    case_state::{self, CaseState},
     paged::Paged,
     part::{below_project, ticket},
 };
 use crate::{
-    api::Console,
+    api::{Console, List},
     claims::Claims,
     failure::Failure,
     layout::Page,
@@ -28,6 +29,9 @@ use crate::{
 
 /// Number of known failures on a page.
 const KNOWN_FAILURES: u32 = 50;
+
+/// Maximum number of muted and skipped tests on a page.
+const STATES: u32 = 100;
 
 pub(super) fn routes() -> Router<Console> {
     Router::new()
@@ -97,9 +101,12 @@ async fn show(
     announcement: &Markup,
 ) -> Result<Response, Failure> {
     let (project, listed) = (format!("/api/projects/{id}"), query.listed(KNOWN_FAILURES));
-    let known = format!("{project}/knownfailures");
-    let (project, known) =
-        try_join!(api.get::<Project>(&project, &()), api.list::<KnownFailure>(&known, &listed),)?;
+    let (known, states) = (format!("{project}/knownfailures"), format!("{project}/testcasestates"));
+    let (project, known, states) = try_join!(
+        api.get::<Project>(&project, &()),
+        api.list::<KnownFailure>(&known, &listed),
+        api.list::<CaseState>(&states, &[("limit", STATES)]),
+    )?;
     let path = format!("/projects/{id}/knownfailures");
     let body = html! {
         div.head { h1 { "Known failures" } }
@@ -113,10 +120,32 @@ async fn show(
             (row(&path, alike, user))
         } }
         (query.pager(&path, known.next.as_deref()))
+        (tests(&states))
     };
     let title = format!("Known failures · {}", project.name);
     let trail = below_project(&project);
     Ok(Page { user, title, trail, body }.into_response())
+}
+
+/// The tests that are muted or skipped, whatever their causes.
+fn tests(states: &List<CaseState>) -> Markup {
+    html! {
+        @if !states.items.is_empty() {
+            h2 { "Muted and skipped tests" }
+            ul.rows.spaced { @for state in &states.items {
+                li.row.past {
+                    span.mark {}
+                    div.what {
+                        a href=(format!("/cases/{}", state.test_case_id)) {
+                            bdi { (plain(state.test_case_name.as_deref().unwrap_or("one test"))) }
+                        }
+                        p.small { (case_state::summary(state)) }
+                    }
+                }
+            } }
+            @if states.next.is_some() { p.hint { "The first " (STATES) " are shown." } }
+        }
+    }
 }
 
 /// Known failures of one cause as a row.

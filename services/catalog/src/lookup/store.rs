@@ -2,7 +2,10 @@
 
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, TestCaseId, TestPlanId, TestSetId,
-    catalog::{DebugProject, DebugTestCase, DebugTestPlan, MetricsSettings, ProjectOfCustomer},
+    catalog::{
+        DebugProject, DebugTestCase, DebugTestPlan, MetricsSettings, ProjectOfCustomer,
+        TestCaseName,
+    },
 };
 use sqlx::{AssertSqlSafe, PgExecutor};
 
@@ -69,6 +72,23 @@ pub(super) async fn identifiers(
          where a.customer_id = $1 and a.project_id = $2 and a.identifier = any($3)",
     );
     Ok(found.bind(customer).bind(project).bind(identifiers).fetch_all(db).await?)
+}
+
+/// Returns the identifier and the name of a test case of a project that exists.
+pub(super) async fn test_case_name(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    id: TestCaseId,
+) -> Result<TestCaseName, Fault> {
+    let name = sqlx::query_as(
+        "select c.identifier, c.name
+         from test_case c
+         join project p on p.customer_id = $1 and p.id = c.project_id and p.deleted_at is null
+         where c.customer_id = $1 and c.project_id = $2 and c.id = $3 and c.deleted_at is null",
+    );
+    let name = name.bind(customer).bind(project).bind(id).fetch_optional(db).await?;
+    name.ok_or(Fault::NotFound("test case"))
 }
 
 /// Returns those of some projects that were deleted.

@@ -81,7 +81,7 @@ impl History<'_> {
 
 /// Counts the short breaks among runs of one series, the latest first. Failures in a row are a break once a
 /// pass has followed.
-fn breaks<'r>(runs: impl Iterator<Item = &'r Run<'r>>, rule: Rule) -> usize {
+pub(crate) fn breaks<'r>(runs: impl Iterator<Item = &'r Run<'r>>, rule: Rule) -> usize {
     let (mut count, mut length, mut has_recovered) = (0, 0, false);
     for run in runs {
         if run.outcome == Outcome::Failed {

@@ -11,6 +11,7 @@
 //! regression begins in the same way.
 
 mod history;
+pub mod monitor;
 mod sentence;
 
 pub use self::history::{History, Run, Series};

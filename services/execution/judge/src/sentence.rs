@@ -33,7 +33,7 @@ pub(crate) fn of(change: Change, outcome: Outcome, evidence: &Evidence, rule: Ru
     }
 }
 
-fn number(count: usize, noun: &str) -> String {
+pub(crate) fn number(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 

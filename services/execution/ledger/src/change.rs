@@ -11,11 +11,11 @@ mod store;
 
 use std::collections::HashSet;
 
-use assay_judge::{Change, History, Judgement, Outcome, judge};
+use assay_judge::{Change, History, Judgement, Outcome, Rule, judge};
 use assay_proto::{CustomerId, ExecutionId, Fault, ResultChange, TestCaseId, TestResult};
 use sqlx::PgTransaction;
 
-pub use self::baseline::{baseline, shown};
+pub use self::baseline::{baseline, series, shown};
 use self::history::{Baseline, Histories};
 use crate::progress::{execution::ExecutionState, report::TestReportState};
 
@@ -100,11 +100,20 @@ async fn histories(
         return Ok(Histories::default());
     }
     let id = ExecutionId::from_record(&state.execution.id)?;
-    let rule = history::rule(&store::gate(tx, customer, id).await?);
+    let rule = rule(tx, customer, id).await?;
     let branch = state.execution.branch.as_deref().unwrap_or_default();
     let origins = store::origins(tx, customer, &state.baseline).await?;
     let results = store::results(tx, customer, &state.baseline, &sought).await?;
     Ok(Histories::new(rule, Baseline::of(branch, origins), results))
+}
+
+/// Returns the thresholds by which the results of an execution are judged.
+pub async fn rule(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+) -> Result<Rule, Fault> {
+    Ok(history::rule(&store::gate(tx, customer, id).await?))
 }
 
 /// Judges the result of a report, if it has one that can be judged.

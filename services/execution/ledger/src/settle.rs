@@ -8,6 +8,7 @@
 //! the transaction of the caller: a crash before its commit leaves nothing.
 
 pub mod events;
+pub mod skip;
 
 use std::collections::HashMap;
 
@@ -17,14 +18,14 @@ use assay_proto::{
 };
 use sqlx::PgTransaction;
 
-use self::events::announce;
+use self::{events::announce, skip::end_skipped};
 use crate::{
     change,
     column::column,
     execution::{rules, store},
     failure,
     instance::{self, attempts},
-    known_failure, lease,
+    lease, mute,
     progress::{
         execution::ExecutionState,
         instance::NewInstance,
@@ -83,7 +84,7 @@ async fn save_reports(
     reports: &mut [TestReportState],
 ) -> Result<(), Fault> {
     change::determine(tx, customer, state, reports).await?;
-    known_failure::mute(tx, customer, state, reports).await?;
+    mute::mute(tx, customer, state, reports).await?;
     test_report::store::save(tx, customer, reports).await
 }
 
@@ -284,7 +285,11 @@ pub async fn end_execution(
         lease::store::cancel_all(tx, customer, id).await?;
     }
     let mut reports = test_report::store::pending(tx, customer, id).await?;
-    let finished = end_reports(tx, customer, state, &mut reports, ending).await?;
+    let mut finished = Vec::new();
+    if ending == Ending::Aborted {
+        finished.extend(end_skipped(tx, customer, state, &mut reports).await?);
+    }
+    finished.extend(end_reports(tx, customer, state, &mut reports, ending).await?);
     let action = if ending == Ending::Canceled {
         state.cancel();
         ExecutionAction::Canceled

@@ -10,7 +10,7 @@ use assay_ledger::{
     origin::{Origin, OriginNames},
     progress::{execution::ExecutionState, report::TestReportState},
     schedule::{self, Destination},
-    settle::events::announce,
+    settle::{events::announce, skip::skip},
     take_origin, test_report,
 };
 use assay_proto::{
@@ -106,13 +106,14 @@ impl ExecutionService {
         let report = |((id, case), number): ((_, &SnapshotTestCase), _)| {
             TestReportState::new(id, case, number, case.instances)
         };
-        let reports: Vec<_> =
+        let mut reports: Vec<_> =
             state.ids_of_reports(0).zip(&cases).zip(numbers).map(report).collect();
         test_report::store::insert(&mut tx, customer, id, &cases, &reports).await?;
+        announce(&mut tx, customer, &state, ExecutionAction::Requested, &[]).await?;
         if let Some(destination) = &destination {
+            skip(&mut tx, customer, &mut state, &mut reports).await?;
             schedule::store::insert(&mut tx, customer, project, id, destination, &reports).await?;
         }
-        announce(&mut tx, customer, &state, ExecutionAction::Requested, &[]).await?;
         tx.commit().await?;
         Ok((id, destination))
     }

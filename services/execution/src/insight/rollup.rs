@@ -1,4 +1,5 @@
-//! The task that adds the results of ended executions to those of the days of their test cases. One
+//! The task that adds the results of ended executions to those of the days of their test cases, and queues
+//! the executions for monitors. One
 //! replica of the service does this at a time.
 
 use std::time::Duration;
@@ -11,6 +12,7 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::days::{self, INSIGHT};
+use crate::monitor;
 
 /// Interval between rounds.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -65,6 +67,7 @@ async fn add(
     let mut tx = begin(db).await?;
     if days::lock(&mut tx, customer, id).await? {
         days::add(&mut tx, customer, id).await?;
+        monitor::store::enqueue(&mut tx, customer, id).await?;
     }
     attempt.done(&mut *tx).await?;
     Ok(tx.commit().await?)

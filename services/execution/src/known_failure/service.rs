@@ -1,11 +1,14 @@
 //! The gRPC service of known failures.
 
 use assay_auth::Caller;
-use assay_events::publish;
+use assay_events::{Event, RecordKind, publish};
 use assay_fingerprint::Fingerprint;
-use assay_ledger::known_failure::{event, rules, store};
+use assay_ledger::{
+    event,
+    known_failure::{rules, store},
+};
 use assay_proto::{
-    Fault, KnownFailureId, ProjectId,
+    CustomerId, Fault, KnownFailureId, ProjectId,
     catalog::FindRecordsRequest,
     execution::{
         CreateKnownFailureRequest, DeleteKnownFailureRequest, FailureMatchBatch,
@@ -82,7 +85,7 @@ impl known_failure_service_server::KnownFailureService for KnownFailureService {
         let mut tx = begin(&self.db).await?;
         let id = store::create(&mut tx, &caller, project, &known).await?;
         store::check_number(&mut tx, caller.customer, project).await?;
-        publish(&mut tx, &event::record(caller.customer, project, id, Action::Created)?).await?;
+        publish(&mut tx, &changed(caller.customer, project, id, Action::Created)?).await?;
         let known = store::get(&mut *tx, caller.customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(known))
@@ -103,10 +106,10 @@ impl known_failure_service_server::KnownFailureService for KnownFailureService {
         let input = change.apply("known failure", &current, &current.data_version)?;
         rules::check_change(&current, &input, store::latest_end(&mut *tx).await?)?;
         store::save(&mut tx, customer, id, &input).await?;
-        publish(&mut tx, &event::record(customer, project, id, Action::Changed)?).await?;
-        let changed = store::get(&mut *tx, customer, project, id).await?;
+        publish(&mut tx, &changed(customer, project, id, Action::Changed)?).await?;
+        let known = store::get(&mut *tx, customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;
-        Ok(Response::new(changed))
+        Ok(Response::new(known))
     }
 
     async fn delete_known_failure(
@@ -119,7 +122,7 @@ impl known_failure_service_server::KnownFailureService for KnownFailureService {
         let id = KnownFailureId::from_path(&request.id)?;
         let mut tx = begin(&self.db).await?;
         store::delete(&mut tx, customer, project, id).await?;
-        publish(&mut tx, &event::record(customer, project, id, Action::Deleted)?).await?;
+        publish(&mut tx, &changed(customer, project, id, Action::Deleted)?).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }
@@ -141,4 +144,14 @@ impl known_failure_service_server::KnownFailureService for KnownFailureService {
         })
         .await
     }
+}
+
+/// Returns the event of an action on a known failure.
+fn changed(
+    customer: CustomerId,
+    project: ProjectId,
+    id: KnownFailureId,
+    action: Action,
+) -> Result<Event, Fault> {
+    event::record(customer, project, (RecordKind::KnownFailure, id), action)
 }

@@ -7,7 +7,7 @@ use assay_ledger::{
     execution::{self, rules::IdempotentRequest},
     failure,
     instance::{self, attempts},
-    known_failure,
+    mute,
     origin::Origin,
     progress::{
         execution::ExecutionState,
@@ -56,7 +56,7 @@ pub(crate) async fn store(
     execution::store::insert(tx, caller, &mut state, idempotent).await?;
     failure::store::insert(tx, customer, &state, &reports, merged.added.iter()).await?;
     change::determine(tx, customer, &state, &mut reports).await?;
-    known_failure::mute(tx, customer, &state, &mut reports).await?;
+    mute::mute(tx, customer, &state, &mut reports).await?;
     test_report::store::insert(tx, customer, id, &copies, &reports).await?;
     let instances: Vec<_> = merged.added.iter().collect();
     instance::store::insert(tx, customer, &reports, &instances).await?;

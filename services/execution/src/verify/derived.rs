@@ -4,7 +4,7 @@
 use assay_ledger::{
     change,
     execution::store::has_expired,
-    known_failure,
+    mute,
     progress::{
         execution::ExecutionState, report::TestReportState, rules::is_pending, totals::Recount,
     },
@@ -35,7 +35,10 @@ pub(super) async fn derive(
     };
     let mut execution = stored.clone();
     execution.count_all(&reports);
-    let has_begun = reports.iter().any(|one| one.published.status() != ReportStatus::NotExecuted);
+    // The reports of skipped test cases are canceled before any other has begun.
+    let has_begun = reports.iter().any(|one| {
+        !matches!(one.published.status(), ReportStatus::NotExecuted | ReportStatus::Canceled)
+    });
     execution.execution.set_status(status(stored, has_begun));
     Ok((execution, reports))
 }
@@ -56,7 +59,7 @@ async fn derive_reports(
     };
     let mut reports: Vec<_> = recorded.iter().map(of_instances).collect();
     change::determine_all(tx, customer, execution, &mut reports).await?;
-    let known = known_failure::store::marked(tx, customer, id).await?;
+    let known = mute::marked(tx, customer, id).await?;
     for report in &mut reports {
         let fails = report.ended_result().is_some_and(TestResult::is_failure);
         report.is_muted = fails && known.contains(&report.published.id);

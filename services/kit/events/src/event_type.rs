@@ -16,8 +16,11 @@ pub enum EventType {
     SecretsSeen,
     /// The retention of a project's results was set. Carries `RetentionChanged`.
     RetentionSet,
-    /// Failures that a known failure has muted count again. Carries `RecordChanged`.
-    KnownFailureExpired,
+    /// A record has ended at its date, such as a known failure. Carries `RecordChanged`.
+    Expired(RecordKind),
+    /// A test case has reached the threshold of a monitor that only notifies, or has recovered. Carries
+    /// `RecordChanged`.
+    Alarm(AlarmChange),
     /// An execution was requested, got results, or ended. Carries `ExecutionChanged`.
     Execution(ExecutionAction),
     /// Test reports of an execution were finished or reviewed. Carries `ReportsChanged`.
@@ -71,6 +74,8 @@ record_kinds! {
     Environment "environment" by "catalog",
     KnownFailure "known_failure" by "execution",
     CauseRule "cause_rule" by "execution",
+    TestCaseState "test_case_state" by "execution",
+    Monitor "monitor" by "execution",
     Execution "execution" by "execution",
 }
 
@@ -80,6 +85,16 @@ const SEVERAL: [(RecordKind, Action); 3] = [
     (RecordKind::TestCase, Changed),
     (RecordKind::TestPlan, Created),
 ];
+
+/// The kinds of records that end at a date.
+const EXPIRING: [RecordKind; 2] = [RecordKind::KnownFailure, RecordKind::TestCaseState];
+
+/// Change of an alarm of a monitor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AlarmChange {
+    Raised,
+    Recovered,
+}
 
 /// Progress of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +124,9 @@ impl EventType {
         };
         let (execution, others) = RecordKind::ALL.split_last().expect("there are kinds");
         records(others)
-            .chain([Self::KnownFailureExpired, Self::SecretsSeen, Self::RetentionSet])
+            .chain(EXPIRING.map(Self::Expired))
+            .chain([AlarmChange::Raised, AlarmChange::Recovered].map(Self::Alarm))
+            .chain([Self::SecretsSeen, Self::RetentionSet])
             .chain(SEVERAL.map(|(kind, action)| Self::Records(kind, action)))
             .chain(ExecutionAction::ALL.map(Self::Execution))
             .chain(records(std::slice::from_ref(execution)))
@@ -133,20 +150,20 @@ impl EventType {
     /// Returns the service that publishes the event.
     pub fn service(self) -> &'static str {
         match self {
-            Self::Record(kind, _) | Self::Records(kind, _) => kind.service(),
+            Self::Record(kind, _) | Self::Records(kind, _) | Self::Expired(kind) => kind.service(),
             Self::SecretsSeen | Self::RetentionSet => "catalog",
-            Self::KnownFailureExpired | Self::Execution(_) | Self::Reports(_) => "execution",
+            Self::Alarm(_) | Self::Execution(_) | Self::Reports(_) => "execution",
         }
     }
 
     /// Returns the kind of the record in subjects, such as `test_case`.
     pub fn noun(self) -> &'static str {
         match self {
-            Self::Record(kind, _) => kind.noun(),
+            Self::Record(kind, _) | Self::Expired(kind) => kind.noun(),
             Self::Records(kind, _) => kind.plural(),
             Self::SecretsSeen => "secrets",
             Self::RetentionSet => "retention",
-            Self::KnownFailureExpired => RecordKind::KnownFailure.noun(),
+            Self::Alarm(_) => RecordKind::Monitor.noun(),
             Self::Execution(_) => "execution",
             Self::Reports(_) => "test_report",
         }
@@ -158,7 +175,9 @@ impl EventType {
             Self::Record(_, action) | Self::Records(_, action) => action.name(),
             Self::SecretsSeen => "Seen",
             Self::RetentionSet => "Set",
-            Self::KnownFailureExpired => "Expired",
+            Self::Expired(_) => "Expired",
+            Self::Alarm(AlarmChange::Raised) => "Alarmed",
+            Self::Alarm(AlarmChange::Recovered) => "Recovered",
             Self::Execution(action) => action.name(),
             Self::Reports(action) => action.name(),
         }
@@ -167,7 +186,7 @@ impl EventType {
     /// Returns the name of the message in `events.proto` that the event carries.
     pub fn message(self) -> &'static str {
         match self {
-            Self::Record(..) | Self::KnownFailureExpired => "RecordChanged",
+            Self::Record(..) | Self::Expired(_) | Self::Alarm(_) => "RecordChanged",
             Self::Records(..) => "RecordsChanged",
             Self::SecretsSeen => "SecretsSeen",
             Self::RetentionSet => "RetentionChanged",
@@ -178,8 +197,8 @@ impl EventType {
 }
 
 impl RecordKind {
-    /// Returns what happens to records of this kind. Users, their groups, test plans and known
-    /// failures have no archive. The deletion of a test plan is published with that of its project, but not with that
+    /// Returns what happens to records of this kind. Users, their groups, test plans, known failures,
+    /// states of test cases and monitors have no archive. The deletion of a test plan is published with that of its project, but not with that
     /// of its test case; the deletion of an execution is not published.
     fn actions(self) -> &'static [Action] {
         match self {
@@ -187,6 +206,12 @@ impl RecordKind {
                 &[Created, Changed, Deleted]
             }
             Self::CauseRule => &[Created, Deleted],
+            Self::UserGroup
+            | Self::User
+            | Self::TestPlan
+            | Self::KnownFailure
+            | Self::TestCaseState
+            | Self::Monitor => &[Created, Changed, Deleted],
             Self::Execution => &[Changed, Archived, Unarchived],
             _ => &[Created, Changed, Archived, Unarchived, Deleted],
         }

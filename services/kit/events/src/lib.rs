@@ -71,7 +71,7 @@ pub use self::{
     consumer::{Consumer, Handler, Received},
     dead_letters::EVENT,
     event::Event,
-    event_type::{EventType, ExecutionAction, RecordKind, ReportsAction},
+    event_type::{AlarmChange, EventType, ExecutionAction, RecordKind, ReportsAction},
     known::{KnownExecutions, KnownReports},
     lost_deletions::{LostDeletions, Owner},
     nats::{EventConfig, Nats, NatsConfig},

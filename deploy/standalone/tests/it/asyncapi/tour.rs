@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     junit::{report, upload},
     people::{create_group, create_user},
-    world::{World, create_project, id, in_days},
+    world::{World, create_project, id, in_days, in_seconds},
 };
 
 /// Makes every documented event happen.
@@ -119,6 +119,8 @@ async fn executions(api: &Api, project: &str) {
     api.post(&format!("{at}/results"), result).await.ok();
     api.post(&format!("{at}/complete"), json!({})).await.ok();
     known_failure(api, project, &at).await;
+    test_case_state(api, project, text("TestCaseId")).await;
+    monitor(api, project, &set).await;
     let at = format!("{project}/executions/{}", id(&start().await.created()));
     api.delete(&at).await.expect(204);
 }
@@ -143,4 +145,40 @@ async fn known_failure(api: &Api, project: &str, execution: &str) {
     let rules = format!("{project}/causerules");
     let rule = api.post(&rules, json!({"Pattern": "for customer [A-Z]+"})).await.created();
     api.delete(&format!("{rules}/{}", id(&rule))).await.expect(204);
+}
+
+/// Mutes, skips and enables a test case, and mutes it until its end.
+async fn test_case_state(api: &Api, project: &str, case: &str) {
+    let path = format!("{project}/testcases/{case}/state");
+    for state in ["Muted", "Skipped", "Enabled"] {
+        api.put(&path, json!({"State": state, "Until": in_days(30)})).await.ok();
+    }
+    api.put(&path, json!({"State": "Muted", "Until": in_seconds(3)})).await.ok();
+    eventually("the end of the state", || async {
+        let notifications = api.get("/api/notifications?source=TestCaseState").await.ok();
+        (notifications[0]["Action"] == "Expired").then_some(())
+    })
+    .await;
+}
+
+/// Creates a monitor, lets it raise and end an alarm, and deletes it.
+async fn monitor(api: &Api, project: &str, set: &str) {
+    let retries = json!({
+        "Name": "Retries", "Measure": "PassOnRetry", "Threshold": 1, "Action": "Notify",
+        "RecoverAfter": 1,
+    });
+    let list = format!("{project}/monitors");
+    let path = format!("{list}/{}", id(&api.post(&list, retries).await.created()));
+    api.put(&path, json!({"Name": "Retried tests"})).await.ok();
+    for retry in ["<flakyFailure message='lost'/>", ""] {
+        let test = format!("<testcase classname='suite' name='retried'>{retry}</testcase>");
+        let report = format!("<testsuite name='s'>{test}</testsuite>");
+        upload(api, set, report).await.created();
+    }
+    eventually("the end of the alarm", || async {
+        let notifications = api.get("/api/notifications?source=Monitor").await.ok();
+        (notifications[0]["Action"] == "Recovered").then_some(())
+    })
+    .await;
+    api.delete(&path).await.expect(204);
 }

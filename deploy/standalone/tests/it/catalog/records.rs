@@ -99,6 +99,17 @@ pub(super) async fn records(api: &Api) -> Vec<Record> {
             text: "Comment",
         },
         Record {
+            noun: "monitor",
+            path: String::new(),
+            list: of("monitors"),
+            body: json!({
+                "Name": "Flaky", "Measure": "Recoveries", "Threshold": 3, "Action": "Mute",
+            }),
+            required: ("Threshold", json!("three")),
+            nullable: None,
+            text: "Name",
+        },
+        Record {
             noun: "test plan",
             path: String::new(),
             list: String::new(),

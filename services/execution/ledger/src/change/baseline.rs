@@ -22,7 +22,7 @@ pub async fn baseline(
     state: &ExecutionState,
 ) -> Result<Vec<Uuid>, Fault> {
     let branch = state.execution.branch.as_deref().unwrap_or_default();
-    let own = store::ended(tx, customer, state, branch).await?;
+    let own = series(tx, customer, state).await?;
     let has_other = !branch.is_empty() && branch != state.default_branch;
     let default = if has_other {
         store::ended(tx, customer, state, &state.default_branch).await?
@@ -30,6 +30,17 @@ pub async fn baseline(
         Vec::new()
     };
     Ok(latest(own, default))
+}
+
+/// Returns the ended executions of the series of an execution before it, the latest first. Those that are
+/// evidence about the environment are left out.
+pub async fn series(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    state: &ExecutionState,
+) -> Result<Vec<Uuid>, Fault> {
+    let branch = state.execution.branch.as_deref().unwrap_or_default();
+    store::ended(tx, customer, state, branch).await
 }
 
 /// Returns the executions of a baseline whose results are shown, the latest first: those of one branch, its

@@ -36,7 +36,8 @@ pub fn deleted(event: &Received) -> Result<Option<(ProjectId, Uuid)>, Fault> {
     Ok(Some((project, id)))
 }
 
-/// Inserts deleted records, except those of deleted projects, which nobody can see.
+/// Inserts deleted records, except those of deleted projects, which nobody can see. Deletes the states and
+/// the alarms of deleted test cases.
 pub async fn insert(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -44,8 +45,19 @@ pub async fn insert(
 ) -> Result<(), Fault> {
     let (projects, ids): (Vec<ProjectId>, Vec<Uuid>) = records.iter().copied().unzip();
     let insert = sqlx::query(
-        "insert into deleted_record (customer_id, project_id, id)
-         select $1, project_id, id from unnest($2::uuid[], $3::uuid[]) as gone (project_id, id)
+        "with gone as (
+             select project_id, id from unnest($2::uuid[], $3::uuid[]) as gone (project_id, id)
+         ), states as (
+             delete from test_case_state
+             where customer_id = $1 and (project_id, test_case_id) in (select * from gone)
+         ), alarms as (
+             delete from monitor_alarm a
+             using monitor m, gone
+             where a.customer_id = $1 and a.monitor_id = m.id and a.test_case_id = gone.id
+               and m.customer_id = $1 and m.project_id = gone.project_id
+         )
+         insert into deleted_record (customer_id, project_id, id)
+         select $1, project_id, id from gone
          where not exists (
              select from deletion d
              where d.customer_id = $1 and d.project_id in (gone.project_id, $4)

@@ -44,7 +44,8 @@ impl Deleted {
     }
 }
 
-/// Inserts a deletion, and deletes the retention times and the known failures of its projects.
+/// Inserts a deletion, and deletes the retention times, the known failures, the rules for
+/// causes, the states of test cases and the monitors of its projects.
 pub async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -63,6 +64,8 @@ pub async fn insert(
         "delete from known_failure where customer_id = $1 and $2 in (project_id, $3)",
         "delete from cause_rule where customer_id = $1 and $2 in (project_id, $3)",
         "delete from changed_causes where customer_id = $1 and $2 in (project_id, $3)",
+        "delete from test_case_state where customer_id = $1 and $2 in (project_id, $3)",
+        "delete from monitor where customer_id = $1 and $2 in (project_id, $3)",
     ] {
         let delete = sqlx::query(statement).bind(customer).bind(project).bind(ALL_PROJECTS);
         delete.execute(&mut **tx).await?;

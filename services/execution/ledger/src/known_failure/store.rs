@@ -1,11 +1,9 @@
 //! Known failures in PostgreSQL. Every statement is bound to one customer.
 
-use std::collections::{HashMap, HashSet};
-
 use assay_auth::Caller;
 use assay_fingerprint::Fingerprint;
 use assay_proto::{
-    CustomerId, ExecutionId, Fault, KnownFailureId, OnConstraint, ProjectId, TestCaseId, Timestamp,
+    CustomerId, Fault, KnownFailureId, OnConstraint, ProjectId, TestCaseId, Timestamp,
     execution::{FailureMatch, KnownFailure, KnownFailureInput},
 };
 use assay_runtime::list::{Rows, Slice};
@@ -243,84 +241,4 @@ pub async fn matches(
         .fetch_all(db)
         .await?;
     Ok(matches.into())
-}
-
-/// Returns those of the failing reports whose failures are all known, with the ticket of one of the
-/// known failures, by the ids of the reports.
-pub async fn muted(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    project: &str,
-    reports: &[String],
-) -> Result<HashMap<String, String>, Fault> {
-    if reports.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let has_known = sqlx::query_scalar(
-        "select exists (
-             select from known_failure where customer_id = $1 and project_id = $2::uuid
-         )",
-    );
-    let has_known: bool = has_known.bind(customer).bind(project).fetch_one(&mut **tx).await?;
-    if !has_known {
-        return Ok(HashMap::new());
-    }
-    let muted: Vec<(String, String)> = sqlx::query_as(
-        "select f.test_report_id::text, max(k.ticket)
-         from failure f
-         left join lateral (
-             select id, ticket from known_failure k
-             where k.customer_id = $1 and k.project_id = f.project_id
-               and k.fingerprint = f.fingerprint
-               and (k.test_case_id is null or k.test_case_id = f.test_case_id)
-               and k.muted_until > now()
-             order by test_case_id
-             limit 1
-         ) as k on true
-         where f.customer_id = $1 and f.test_report_id = any($2::text[]::uuid[])
-         group by f.test_report_id
-         having bool_and(k.id is not null)",
-    )
-    .bind(customer)
-    .bind(reports)
-    .fetch_all(&mut **tx)
-    .await?;
-    Ok(muted.into_iter().collect())
-}
-
-/// Marks the failures of reports as known or as unknown.
-pub async fn mark(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    reports: &[&String],
-    is_known: bool,
-) -> Result<(), Fault> {
-    if reports.is_empty() {
-        return Ok(());
-    }
-    let mark = sqlx::query(
-        "update failure set is_known = $3
-         where customer_id = $1 and test_report_id = any($2::text[]::uuid[]) and is_known <> $3",
-    );
-    mark.bind(customer).bind(reports).bind(is_known).execute(&mut **tx).await?;
-    Ok(())
-}
-
-/// Returns the failing reports of an execution whose failures are all marked as known.
-pub async fn marked(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    execution: ExecutionId,
-) -> Result<HashSet<String>, Fault> {
-    let marked: Vec<String> = sqlx::query_scalar(
-        "select test_report_id::text from failure
-         where customer_id = $1 and execution_id = $2
-         group by test_report_id
-         having bool_and(is_known)",
-    )
-    .bind(customer)
-    .bind(execution)
-    .fetch_all(&mut **tx)
-    .await?;
-    Ok(marked.into_iter().collect())
 }

@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 
 use assay_auth::Caller;
-use assay_events::publish_all;
-use assay_ledger::{execution::store::lock, known_failure, progress::execution::ExecutionState};
+use assay_events::{RecordKind, publish_all};
+use assay_ledger::{
+    event, execution::store::lock, known_failure, mute, progress::execution::ExecutionState,
+};
 use assay_proto::{
     ExecutionId, Fault, KnownFailureId, ProjectId, TestReportId, execution::ReviewedTestReports,
 };
@@ -36,10 +38,10 @@ pub(super) async fn review(
     if let Selection::Listed(sought, _) = &review.selection {
         check_finished(sought, &reports)?;
     }
-    let known_failures = mute(tx, caller, &state, &reports, review).await?;
+    let known_failures = make_known(tx, caller, &state, &reports, review).await?;
     let muted = if review.mute.is_some() {
         let ids: Vec<String> = reports.iter().map(ToString::to_string).collect();
-        known_failure::muted(tx, customer, &state, &ids).await?.into_keys().collect()
+        mute::muted(tx, customer, &state, &ids).await?.into_keys().collect()
     } else {
         Vec::new()
     };
@@ -51,7 +53,7 @@ pub(super) async fn review(
 }
 
 /// Makes the failures of locked reports known, if the review says so. Returns their number.
-async fn mute(
+async fn make_known(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
     state: &ExecutionState,
@@ -65,7 +67,7 @@ async fn mute(
     known_failure::store::check_number(tx, caller.customer, project).await?;
     let event = |(id, is_new): &(KnownFailureId, bool)| {
         let action = if *is_new { Action::Created } else { Action::Changed };
-        known_failure::event::record(caller.customer, project, *id, action)
+        event::record(caller.customer, project, (RecordKind::KnownFailure, *id), action)
     };
     publish_all(tx, known.iter().map(event)).await?;
     Ok(known.len())

@@ -7,7 +7,7 @@ use assay_proto::{
     Batch as _,
     catalog::ProjectInput,
     execution::{
-        GetGridRequest, GetMetricsRequest, InsightKind, ListInsightsRequest,
+        CaseState, GetGridRequest, GetMetricsRequest, InsightKind, ListInsightsRequest,
         insight_service_client::InsightServiceClient, metrics_service_client::MetricsServiceClient,
     },
 };
@@ -22,6 +22,7 @@ use tonic::Status;
 
 use crate::{
     changes::{failed, run},
+    test_case_states::set,
     world::World,
 };
 
@@ -77,10 +78,12 @@ async fn insights_grids_and_metrics_leave_out_deleted_test_cases_and_sets() -> R
     assert_eq!(shown(&world).await?, (both.clone(), both.clone(), 1));
 
     let a = &execution.test_reports.iter().find(|one| one.test_case_identifier == "a").unwrap();
+    set(&world, &a.test_case_id, CaseState::Muted).await?;
     world.delete_case(&a.test_case_id).await?;
     let b = vec!["b".to_owned()];
     let without_a = async || (shown(&world).await.ok()? == (b.clone(), b.clone(), 1)).then_some(());
     eventually("insights without the test case", without_a).await;
+    assert_eq!(world.count("select count(*) from test_case_state").await?, 0);
     world.delete_set().await?;
     let without_set = async || (shown(&world).await.ok()? == (b.clone(), vec![], 0)).then_some(());
     eventually("metrics without the test set", without_set).await;

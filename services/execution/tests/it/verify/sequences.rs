@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use assay_proto::{
     ReportStatus,
-    execution::{MuteInput, OpenExecutionInput, ReviewInput},
+    execution::{CaseState, MuteInput, OpenExecutionInput, ReviewInput},
 };
 use proptest::{
     collection::vec,
@@ -16,6 +16,7 @@ use tonic::{Code, Status};
 use crate::{
     changes::reports,
     known_failures::{in_days, review},
+    test_case_states::{enable, set},
     world::{World, instance},
 };
 
@@ -52,6 +53,11 @@ enum Operation {
         status: ReportStatus,
         mute: bool,
     },
+    /// Somebody mutes, skips or enables a test case.
+    State {
+        case: u8,
+        state: CaseState,
+    },
     Complete {
         execution: usize,
     },
@@ -71,7 +77,7 @@ enum End {
 
 fn operation() -> impl Strategy<Value = Operation> {
     use Operation::{
-        Cancel, Complete, Dispatch, Engine, Open, Reconcile, Report, Review, Start, Upload,
+        Cancel, Complete, Dispatch, Engine, Open, Reconcile, Report, Review, Start, State, Upload,
     };
     let status = prop::sample::select(vec![
         ReportStatus::Accepted,
@@ -79,6 +85,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         ReportStatus::InReview,
         ReportStatus::Investigation,
     ]);
+    let state =
+        prop::sample::select(vec![CaseState::Enabled, CaseState::Muted, CaseState::Skipped]);
     let end = prop::sample::select(vec![End::Completed, End::Failed, End::Released, End::Held]);
     prop_oneof![
         2 => Just(Start),
@@ -94,6 +102,7 @@ fn operation() -> impl Strategy<Value = Operation> {
             .prop_map(|(result, end)| Engine { result, end }),
         3 => (0..8_usize, status, any::<bool>())
             .prop_map(|(execution, status, mute)| Review { execution, status, mute }),
+        3 => (0..5_u8, state).prop_map(|(case, state)| State { case, state }),
         1 => (0..8_usize).prop_map(|execution| Complete { execution }),
         1 => (0..8_usize).prop_map(|execution| Cancel { execution }),
         1 => Just(Reconcile),
@@ -161,6 +170,18 @@ async fn perform(world: &World, ids: &mut Vec<String>, operation: &Operation) ->
                 ..ReviewInput::default()
             };
             accept(review(world, &execution, input).await)?;
+        }
+        Operation::State { case, state } => {
+            let Some(id) = ids.first() else { return Ok(()) };
+            let execution = world.execution(id).await?;
+            let identifier = char::from(b'a' + case).to_string();
+            let mut reports = execution.test_reports.iter();
+            let report = reports.find(|report| report.test_case_identifier == identifier);
+            let Some(case) = report.map(|report| &report.test_case_id) else { return Ok(()) };
+            accept(match state {
+                CaseState::Enabled => enable(world, case).await,
+                state => set(world, case, *state).await,
+            })?;
         }
         Operation::Complete { execution } => {
             let Some(id) = ids.get(*execution) else { return Ok(()) };

@@ -1,0 +1,60 @@
+//! The task that publishes the ends of known failures, and ends the states of test cases. All replicas of the
+//! service may do this at the same time.
+
+use std::{fmt::Display, time::Duration};
+
+use assay_events::{Event, RecordKind, publish_all};
+use assay_ledger::{event, known_failure, test_case_state};
+use assay_proto::{CustomerId, Fault, ProjectId};
+use assay_runtime::{Database, Runtime, begin};
+use sqlx::{PgPool, PgTransaction};
+use tokio::time::sleep;
+
+/// Interval between rounds.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Starts the task.
+pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
+    let (database, stopping) = (database.clone(), runtime.stopping());
+    runtime.spawn("expiry", async move {
+        let work = async {
+            database.ready().await;
+            loop {
+                if let Err(fault) = publish_expired(database.pool()).await {
+                    tracing::warn!(error = %fault, "cannot publish the ends of what is muted");
+                }
+                sleep(INTERVAL).await;
+            }
+        };
+        stopping.run_until_cancelled(work).await;
+        Ok(())
+    });
+}
+
+/// Publishes the ends of all known failures and states of test cases that have expired.
+pub async fn publish_expired(db: &PgPool) -> Result<(), Fault> {
+    loop {
+        let mut tx = begin(db).await?;
+        let events = expired(&mut tx).await?;
+        if events.is_empty() {
+            return Ok(());
+        }
+        publish_all(&mut tx, events.into_iter()).await?;
+        tx.commit().await?;
+    }
+}
+
+/// Expires what has ended, and returns its events.
+async fn expired(tx: &mut PgTransaction<'_>) -> Result<Vec<Result<Event, Fault>>, Fault> {
+    let mut events = of(RecordKind::KnownFailure, known_failure::store::expire(tx).await?);
+    events.extend(of(RecordKind::TestCaseState, test_case_state::store::expire(tx).await?));
+    Ok(events)
+}
+
+fn of(
+    kind: RecordKind,
+    expired: Vec<(CustomerId, ProjectId, impl Display)>,
+) -> Vec<Result<Event, Fault>> {
+    let event = |(customer, project, id)| event::expired(customer, project, (kind, id));
+    expired.into_iter().map(event).collect()
+}

@@ -1,0 +1,133 @@
+//! The actions of monitors on test cases: they mute or skip them, or publish a notification, and lift only what
+//! they have set.
+
+use assay_events::{AlarmChange, publish};
+use assay_ledger::{
+    event,
+    test_case_state::{
+        lift,
+        rules::{MOST, NewState},
+        set,
+        store::{self, Author},
+    },
+};
+use assay_proto::{
+    CustomerId, ExecutionId, Fault, MonitorId, ProjectId, Timestamp,
+    execution::{AlarmAction, CaseState, Monitor, MonitorActionKind},
+};
+use sqlx::PgTransaction;
+
+use super::{
+    alarm::{self, Taken},
+    runs::Candidate,
+};
+
+/// Number of days for which a state lasts that a monitor sets.
+const DAYS: i32 = 30;
+
+/// An execution that has ended.
+#[derive(Clone, Copy)]
+pub(super) struct Ended {
+    pub(super) customer: CustomerId,
+    pub(super) project: ProjectId,
+    pub(super) id: ExecutionId,
+}
+
+/// Acts on a test case that has reached the threshold, unless somebody else has muted or skipped it. Returns
+/// whether it did.
+pub(super) async fn raise(
+    tx: &mut PgTransaction<'_>,
+    ended: &Ended,
+    (id, monitor): (MonitorId, &Monitor),
+    candidate: &Candidate,
+    reason: &str,
+) -> Result<bool, Fault> {
+    let (kind, state) = match monitor.action() {
+        AlarmAction::Mute => (MonitorActionKind::Muted, Some(CaseState::Muted)),
+        AlarmAction::Skip => (MonitorActionKind::Skipped, Some(CaseState::Skipped)),
+        AlarmAction::Notify | AlarmAction::Unspecified => (MonitorActionKind::Notified, None),
+    };
+    let until = end_of_state(tx).await?;
+    if let Some(state) = state.filter(|_| !monitor.dry_run) {
+        let state = NewState {
+            state,
+            until,
+            ticket: String::new(),
+            reason: reason.to_owned(),
+            owner: format!("monitor {}", monitor.name),
+        };
+        if !set_state(tx, ended, (id, monitor), candidate, &state).await? {
+            return Ok(false);
+        }
+    } else if !monitor.dry_run {
+        publish(tx, &event::alarm(ended.customer, id, candidate.id, AlarmChange::Raised)?).await?;
+    }
+    alarm::raise(tx, ended.customer, id, candidate.id, until).await?;
+    record(tx, ended, (id, monitor), candidate, (kind, reason)).await?;
+    Ok(true)
+}
+
+/// Sets a state, unless the test case has one already or too many have.
+async fn set_state(
+    tx: &mut PgTransaction<'_>,
+    ended: &Ended,
+    (id, monitor): (MonitorId, &Monitor),
+    candidate: &Candidate,
+    state: &NewState,
+) -> Result<bool, Fault> {
+    let Ended { customer, project, .. } = *ended;
+    let is_enabled = store::lock(tx, customer, project, candidate.id).await?.is_none();
+    if !is_enabled || store::count(tx, customer, project).await? >= MOST {
+        return Ok(false);
+    }
+    let author = Author::Monitor(id, &monitor.name);
+    set(tx, customer, project, (candidate.id, &candidate.called()), state, author).await?;
+    Ok(true)
+}
+
+/// Returns the time at which a state ends that is set now.
+async fn end_of_state(tx: &mut PgTransaction<'_>) -> Result<Timestamp, Fault> {
+    let end = sqlx::query_scalar("select now() + make_interval(days => $1)");
+    Ok(end.bind(DAYS).fetch_one(&mut **tx).await?)
+}
+
+/// Ends the alarm of a test case that has recovered or is broken, and lifts the state that the monitor has set.
+pub(super) async fn end(
+    tx: &mut PgTransaction<'_>,
+    ended: &Ended,
+    (id, monitor): (MonitorId, &Monitor),
+    candidate: &Candidate,
+    (kind, reason): (MonitorActionKind, &str),
+) -> Result<(), Fault> {
+    let Ended { customer, project, .. } = *ended;
+    let has_recovered = kind == MonitorActionKind::Recovered;
+    if !monitor.dry_run {
+        if monitor.action() != AlarmAction::Notify {
+            lift(tx, customer, project, candidate.id, id).await?;
+        } else if has_recovered {
+            publish(tx, &event::alarm(customer, id, candidate.id, AlarmChange::Recovered)?).await?;
+        }
+    }
+    let recovered_with = has_recovered.then_some(ended.id);
+    alarm::end(tx, customer, id, candidate.id, recovered_with).await?;
+    record(tx, ended, (id, monitor), candidate, (kind, reason)).await
+}
+
+async fn record(
+    tx: &mut PgTransaction<'_>,
+    ended: &Ended,
+    (id, monitor): (MonitorId, &Monitor),
+    candidate: &Candidate,
+    (action, reason): (MonitorActionKind, &str),
+) -> Result<(), Fault> {
+    let taken = Taken {
+        monitor: id,
+        execution: ended.id,
+        case: candidate.id,
+        called: &candidate.called(),
+        action,
+        reason,
+        is_dry: monitor.dry_run,
+    };
+    alarm::record(tx, ended.customer, &taken).await
+}

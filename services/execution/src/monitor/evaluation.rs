@@ -1,0 +1,215 @@
+//! The task that evaluates the monitors of a project after the end of an execution. One replica of the service
+//! does this at a time, for all customers in turns.
+//!
+//! An execution is queued when its results are added up ([`crate::insight`]), so nothing waits for monitors.
+//! Each is evaluated once, in a transaction of its own: the states that it sets, the alarms and what was done
+//! are stored together. An execution that is evidence about the environment says nothing about tests.
+
+use std::time::Duration;
+
+use assay_judge::{
+    Rule, is_outage,
+    monitor::{Finding, observe},
+};
+use assay_ledger::{change, execution, progress::execution::ExecutionState};
+use assay_proto::{
+    CustomerId, ExecutionId, Fault, MonitorId, ProjectId,
+    execution::{Monitor, MonitorActionKind},
+};
+use assay_runtime::{Database, Runtime, begin, exclusively};
+use assay_work::{Attempt, Patience, Queue, Work};
+use sqlx::{AssertSqlSafe, PgPool, PgTransaction};
+use tokio::time::sleep;
+use uuid::Uuid;
+
+use super::{
+    act::{self, Ended},
+    alarm, rules, runs, store,
+};
+
+/// Evaluating the monitors of a project after the end of an execution. If it is dropped, they do not notice
+/// this execution.
+pub(crate) const MONITOR: Work = Work {
+    kind: "monitor",
+    queue: Queue::Unfinished {
+        patience: Patience {
+            first: Duration::from_secs(1),
+            longest: Duration::from_mins(5),
+            failures: 20,
+        },
+        pending: "exists (
+            select from monitor_evaluation e
+            where e.customer_id = w.customer_id and e.execution_id = w.id
+        )",
+        drop: "delete from monitor_evaluation where (customer_id, execution_id)
+                   in (select * from unnest($1::uuid[], $2::uuid[]))",
+    },
+};
+
+/// Interval between rounds.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Maximum number of executions of a customer, and of all, that are read at once.
+const OF_CUSTOMER: i64 = 10;
+const OF_ALL: i64 = 100;
+
+/// Maximum number of test cases on which a monitor acts after one execution. Others follow with their next runs.
+const MOST_RAISED: usize = 100;
+
+/// Starts the task.
+pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
+    let (database, stopping) = (database.clone(), runtime.stopping());
+    runtime.spawn("monitors", async move {
+        let work = async {
+            database.ready().await;
+            loop {
+                if let Err(fault) = evaluate_monitors(database.pool()).await {
+                    tracing::warn!(error = %fault, "cannot read the executions that monitors evaluate");
+                }
+                sleep(INTERVAL).await;
+            }
+        };
+        stopping.run_until_cancelled(work).await;
+        Ok(())
+    });
+}
+
+/// Evaluates the monitors after all executions that are queued, unless another replica is doing so. A
+/// failure of one does not affect the others.
+pub async fn evaluate_monitors(db: &PgPool) -> Result<(), Fault> {
+    if due(db).await?.is_empty() {
+        return Ok(());
+    }
+    exclusively(db, "assay monitors", evaluate_all(db)).await.map(|_| ())
+}
+
+async fn evaluate_all(db: &PgPool) -> Result<(), Fault> {
+    loop {
+        let due = due(db).await?;
+        if due.is_empty() {
+            return Ok(());
+        }
+        for (customer, id) in due {
+            if let Some(attempt) = MONITOR.begin(db, customer, id.0).await?
+                && let Err(fault) = evaluate(db, customer, id, &attempt).await
+            {
+                attempt.failed(db, &fault).await?;
+            }
+        }
+    }
+}
+
+/// Returns queued executions, the oldest of each customer first, in turns.
+async fn due(db: &PgPool) -> Result<Vec<(CustomerId, ExecutionId)>, Fault> {
+    let due = sqlx::query_as(AssertSqlSafe(format!(
+        "select customer_id, execution_id from (
+             select customer_id, execution_id,
+                    row_number() over (partition by customer_id order by execution_id) as turn
+             from monitor_evaluation e
+             where {}
+         ) as queued
+         where turn <= $1
+         order by turn, customer_id
+         limit $2",
+        MONITOR.is_due("e.customer_id", "e.execution_id")
+    )));
+    Ok(due.bind(OF_CUSTOMER).bind(OF_ALL).fetch_all(db).await?)
+}
+
+async fn evaluate(
+    db: &PgPool,
+    customer: CustomerId,
+    id: ExecutionId,
+    attempt: &Attempt,
+) -> Result<(), Fault> {
+    let mut tx = begin(db).await?;
+    match execution::store::find(&mut *tx, customer, None, id).await {
+        Ok(state) => evaluate_execution(&mut tx, customer, id, &state).await?,
+        // Deleted meanwhile.
+        Err(Fault::NotFound(_)) => {}
+        Err(fault) => return Err(fault),
+    }
+    let done = "delete from monitor_evaluation where customer_id = $1 and execution_id = $2";
+    sqlx::query(done).bind(customer).bind(id).execute(&mut *tx).await?;
+    attempt.done(&mut *tx).await?;
+    Ok(tx.commit().await?)
+}
+
+async fn evaluate_execution(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+    state: &ExecutionState,
+) -> Result<(), Fault> {
+    let project = ProjectId::from_record(&state.execution.project_id)?;
+    let branch = state.execution.branch.as_deref().unwrap_or_default();
+    let mut monitors = store::of_project(tx, customer, project).await?;
+    monitors.retain(|monitor| rules::measures(monitor, branch, &state.default_branch));
+    if monitors.is_empty()
+        || state.is_past()
+        || is_evidence_of_outage(tx, customer, id, state).await?
+    {
+        return Ok(());
+    }
+    let ended = Ended { customer, project, id };
+    let rule = change::rule(tx, customer, id).await?;
+    let mut executions = change::series(tx, customer, state).await?;
+    executions.insert(0, id.0);
+    for monitor in &monitors {
+        apply(tx, &ended, monitor, (&executions, rule)).await?;
+    }
+    Ok(())
+}
+
+/// Whether nearly everything has failed, apart from what is muted.
+async fn is_evidence_of_outage(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+    state: &ExecutionState,
+) -> Result<bool, Fault> {
+    let statistic = &state.statistic;
+    let failed = statistic.test_cases_failed + statistic.test_cases_with_error;
+    let muted = sqlx::query_scalar(
+        "select count(*)::int from test_report
+         where customer_id = $1 and execution_id = $2 and change <> 'None' and is_muted",
+    );
+    let muted: i32 = muted.bind(customer).bind(id).fetch_one(&mut **tx).await?;
+    Ok(is_outage(statistic.test_cases_passed + failed, failed - muted))
+}
+
+/// Applies a monitor to the test cases of an execution.
+async fn apply(
+    tx: &mut PgTransaction<'_>,
+    ended: &Ended,
+    monitor: &Monitor,
+    (executions, rule): (&[Uuid], Rule),
+) -> Result<(), Fault> {
+    let (customer, id) = (ended.customer, MonitorId::from_record(&monitor.id)?);
+    let candidates = runs::candidates(tx, customer, ended.id, (id, monitor)).await?;
+    let cases: Vec<_> = candidates.iter().map(|candidate| candidate.id).collect();
+    let runs = runs::Runs::read(tx, customer, executions, &cases).await?;
+    let thresholds = rules::thresholds(monitor);
+    let (mut raised, mut has_acted) = (0, false);
+    for candidate in &candidates {
+        has_acted |= match observe(&thresholds, &runs.of(candidate), rule) {
+            Finding::Over(reason) if !candidate.is_raised && raised < MOST_RAISED => {
+                let has_raised = act::raise(tx, ended, (id, monitor), candidate, &reason).await?;
+                raised += usize::from(has_raised);
+                has_raised
+            }
+            Finding::Recovered(reason) if candidate.is_raised => {
+                let kind = MonitorActionKind::Recovered;
+                act::end(tx, ended, (id, monitor), candidate, (kind, &reason)).await?;
+                true
+            }
+            Finding::Broken(reason) if candidate.is_raised => {
+                let kind = MonitorActionKind::Broken;
+                act::end(tx, ended, (id, monitor), candidate, (kind, &reason)).await?;
+                true
+            }
+            _ => false,
+        };
+    }
+    if has_acted { alarm::trim(tx, customer, id).await } else { Ok(()) }
+}

@@ -1,0 +1,132 @@
+//! The runs that monitors judge, in PostgreSQL. Every statement is bound to one customer.
+
+use std::collections::HashMap;
+
+use assay_judge::{Outcome, monitor::Observation};
+use assay_proto::{
+    CustomerId, ExecutionId, Fault, MonitorId, TestCaseId,
+    catalog::TestCaseName,
+    execution::{Monitor, MonitorMeasure},
+};
+use sqlx::{FromRow, PgTransaction};
+use uuid::Uuid;
+
+/// Maximum number of test cases of an execution that a monitor looks at.
+const MOST: i64 = 1000;
+
+/// A test case of an execution that a monitor looks at.
+#[derive(FromRow)]
+pub(super) struct Candidate {
+    pub(super) id: TestCaseId,
+    identifier: String,
+    name: String,
+    /// Whether it has reached the threshold, and has not recovered.
+    pub(super) is_raised: bool,
+    /// The execution with which it has recovered last.
+    recovered_with_id: Option<ExecutionId>,
+}
+
+impl Candidate {
+    pub(super) fn called(&self) -> TestCaseName {
+        TestCaseName { identifier: self.identifier.clone(), name: self.name.clone() }
+    }
+}
+
+/// Returns the test cases of an execution of which a monitor has to judge the runs: those that did not just
+/// pass as before, or are slow for a monitor of durations, and those that have reached its threshold.
+pub(super) async fn candidates(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    (id, monitor): (MonitorId, &Monitor),
+) -> Result<Vec<Candidate>, Fault> {
+    let candidates = sqlx::query_as(
+        "select r.test_case_id as id, r.test_case_identifier as identifier,
+                r.test_case_name as name, coalesce(a.raised_until > now(), false) as is_raised,
+                a.recovered_with_id
+         from test_report r
+         left join monitor_alarm a on a.customer_id = $1 and a.monitor_id = $3
+             and a.test_case_id = r.test_case_id
+         where r.customer_id = $1 and r.execution_id = $2
+           and r.result in ('Passed', 'Failed', 'Error')
+           and (r.change <> 'None' or a.raised_until > now() or r.total_duration_in_sec >= $4)
+         order by r.id
+         limit $5",
+    );
+    let is_timed = monitor.measure() == MonitorMeasure::Duration;
+    let slow = is_timed.then_some(monitor.threshold);
+    let candidates = candidates.bind(customer).bind(execution).bind(id).bind(slow).bind(MOST);
+    Ok(candidates.fetch_all(&mut **tx).await?)
+}
+
+/// A run of a test case.
+#[derive(FromRow)]
+pub(super) struct StoredRun {
+    test_case_id: TestCaseId,
+    execution_id: ExecutionId,
+    commit: String,
+    failed: bool,
+    is_flaky: bool,
+    total_duration_in_sec: f64,
+}
+
+impl StoredRun {
+    fn observation(&self) -> Observation<'_> {
+        let outcome = match (self.failed, self.is_flaky) {
+            (true, _) => Outcome::Failed,
+            (false, true) => Outcome::PassedOnRetry,
+            (false, false) => Outcome::Passed,
+        };
+        let duration_in_sec = self.total_duration_in_sec;
+        Observation { outcome, commit: &self.commit, duration_in_sec }
+    }
+}
+
+/// The runs of test cases, of each the latest first.
+#[derive(Default)]
+pub(super) struct Runs(HashMap<TestCaseId, Vec<StoredRun>>);
+
+impl Runs {
+    /// Reads the runs of these test cases in executions, of which the latest comes first.
+    pub(super) async fn read(
+        tx: &mut PgTransaction<'_>,
+        customer: CustomerId,
+        executions: &[Uuid],
+        cases: &[TestCaseId],
+    ) -> Result<Self, Fault> {
+        let mut runs = Self::default();
+        if cases.is_empty() {
+            return Ok(runs);
+        }
+        let read = sqlx::query_as(
+            "select r.test_case_id, r.execution_id, coalesce(e.commit, '') as commit,
+                    r.result <> 'Passed' as failed, r.is_flaky, r.total_duration_in_sec
+             from unnest($2::uuid[]) with ordinality as seen (id, nr)
+             join execution e on e.customer_id = $1 and e.id = seen.id
+             join test_report r on r.customer_id = $1 and r.execution_id = seen.id
+                 and r.test_case_id = any($3)
+             where r.result in ('Passed', 'Failed', 'Error')
+             order by nr",
+        );
+        let read: Vec<StoredRun> = read
+            .bind(customer)
+            .bind(executions)
+            .bind(cases)
+            .persistent(false)
+            .fetch_all(&mut **tx)
+            .await?;
+        for run in read {
+            runs.0.entry(run.test_case_id).or_default().push(run);
+        }
+        Ok(runs)
+    }
+
+    /// Returns the runs of a test case since it has recovered last.
+    pub(super) fn of(&self, candidate: &Candidate) -> Vec<Observation<'_>> {
+        let counts = |run: &&StoredRun| {
+            candidate.recovered_with_id.is_none_or(|before| run.execution_id.0 > before.0)
+        };
+        let runs = self.0.get(&candidate.id).into_iter().flatten();
+        runs.take_while(counts).map(StoredRun::observation).collect()
+    }
+}
