@@ -27,8 +27,8 @@ pub struct NatsServers {
     /// File with the credentials (JWT and seed) for NATS
     #[arg(long, env = "ASSAY_NATS_CREDENTIALS_FILE")]
     pub nats_credentials_file: Option<PathBuf>,
-    /// File with the certificates (PEM) of authorities that NATS servers are trusted by, in
-    /// addition to those of the system
+    /// File with the certificates (PEM) of authorities that NATS servers are trusted by,
+    /// instead of those of the system
     #[arg(long, env = "ASSAY_NATS_CA_FILE")]
     pub nats_ca_file: Option<PathBuf>,
     /// File with the certificate chain (PEM) that this program presents to NATS servers
