@@ -14,6 +14,7 @@ use opentelemetry::{global, trace::TracerProvider};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithTonicConfig};
 use opentelemetry_sdk::{Resource, propagation::TraceContextPropagator, trace::SdkTracerProvider};
 use tokio::task::spawn_blocking;
+use tonic::transport::ClientTlsConfig;
 use tracing_subscriber::{
     Layer, Registry,
     filter::{FilterExt, LevelFilter, Targets, filter_fn},
@@ -123,13 +124,17 @@ impl Telemetry {
     }
 }
 
-/// Returns an exporter of the traces of a program to an OTLP collector.
+/// Returns an exporter of the traces of a program to an OTLP collector. For an `https` endpoint, it trusts
+/// the authorities of the system.
 fn sending_to(endpoint: &str, program: &'static str) -> anyhow::Result<SdkTracerProvider> {
-    let exporter = SpanExporter::builder()
+    let mut exporter = SpanExporter::builder()
         .with_tonic()
         .with_compression(opentelemetry_otlp::Compression::Gzip)
-        .with_endpoint(endpoint)
-        .build()?;
+        .with_endpoint(endpoint);
+    if endpoint.starts_with("https://") {
+        exporter = exporter.with_tls_config(ClientTlsConfig::new().with_enabled_roots());
+    }
+    let exporter = exporter.build()?;
     let tracer = SdkTracerProvider::builder()
         .with_resource(Resource::builder().with_service_name(program).build())
         .with_batch_exporter(exporter)

@@ -15,3 +15,11 @@ async fn spans_of_libraries_that_nobody_sees_are_not_created() -> Result<()> {
     assert!(!info_span!("request").is_disabled(), "it carries the ids of the request");
     Ok(())
 }
+
+#[tokio::test]
+async fn a_collector_may_require_tls() -> Result<()> {
+    let logs = LogConfig { log: "warn".to_owned(), log_format: LogFormat::Json };
+    let otlp_endpoint = Some("https://collector.example.org:4317".to_owned());
+    Telemetry::install("test", &TelemetryConfig { logs, otlp_endpoint })?;
+    Ok(())
+}
