@@ -58,20 +58,24 @@ class Rendering:
     def of_kind(self, *kinds):
         return [found for found in self.objects if found["kind"] in kinds]
 
-    def pods(self):
-        """Yields the name, the labels and the spec of each pod."""
+    def templates(self):
+        """Yields each object that has pods, with the metadata and the spec of its pods."""
         for found in self.of_kind(*POD_PATHS):
             pod = found
             for step in POD_PATHS[found["kind"]]:
                 pod = pod[step]
-            spec = pod["spec"]
+            yield found, pod["metadata"], pod["spec"]
+
+    def pods(self):
+        """Yields the name, the labels and the spec of each pod."""
+        for found, metadata, spec in self.templates():
             if claims := found["spec"].get("volumeClaimTemplates"):
                 volumes = [
                     {"name": claim["metadata"]["name"], "persistentVolumeClaim": {}}
                     for claim in claims
                 ]
                 spec = {**spec, "volumes": spec["volumes"] + volumes}
-            yield f"{found['kind']} {found['metadata']['name']}", pod["metadata"]["labels"], spec
+            yield f"{found['kind']} {found['metadata']['name']}", metadata["labels"], spec
 
     def secrets(self):
         """Returns the Secrets that the chart generates: name, key, value."""
@@ -85,6 +89,18 @@ class Rendering:
 
 def component(labels):
     return labels["app.kubernetes.io/component"]
+
+
+def own_values(values, name):
+    """Returns the values of the pods of a component, in addition to those of all pods."""
+    shared = {"verify": "comparison", "rebuild": "comparison", "test": "tests"}
+    if name.endswith("-migrate"):
+        of_service = values[name.removesuffix("-migrate")]["migration"]
+        return {
+            **values["migration"],
+            **{field: {**values["migration"][field], **of_service[field]} for field in of_service},
+        }
+    return values[shared.get(name, name)]
 
 
 def render(values, name="assay", revision=1):
@@ -122,7 +138,7 @@ def lint(_):
         with quietly():
             chart = helm.Chart.load(helm.package(FOLDER, destination=folder))
         packed = {file["name"]: file["data"].encode() for file in chart.files}
-        for name in ["alerts.yml", "dashboard.json", "nats-server.conf", "postgresql-init.sh"]:
+        for name in sorted(path.name for path in (FOLDER / "files").iterdir()):
             if packed.get(f"files/{name}") != (FOLDER / "files" / name).read_bytes():
                 yield f"files/{name} is not in the package of the chart"
         if any(name.startswith("ci/") for name in packed):

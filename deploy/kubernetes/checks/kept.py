@@ -1,5 +1,5 @@
 """Generated Secrets are kept: the next installation or upgrade finds them in the cluster. Without a
-cluster, the check replaces `lookup` in the chart by a value with the existing Secrets."""
+cluster, the check replaces `lookup` in the chart by a value with the existing objects, by kind and name."""
 
 import re
 import shutil
@@ -10,27 +10,29 @@ import helm_python as helm
 
 from .chart import FOLDER, Rendering, quietly, values_files
 
-LOOKUP = re.compile(r'lookup "v1" "Secret" (\$(?:\.root)?)\.Release\.Namespace (.+?) }}')
+LOOKUP = re.compile(r'lookup "[\w/]+" "(\w+)" (\$?(?:\.root)?)\.Release\.Namespace (.+?) }}')
 
 
-def chart_that_finds(folder):
-    """Returns the chart, which finds existing Secrets in the value `global.found`."""
+def chart_that_finds(folder, change=lambda description: None):
+    """Returns the chart, which finds existing objects in the value `global.found`, after a change of its
+    description."""
     shutil.copytree(FOLDER, folder)
+    change(Path(folder) / "Chart.yaml")
     count = 0
     for template in Path(folder).glob("templates/*"):
         if template.is_file():
             text, found = LOOKUP.subn(
-                r"dig (\2) dict \1.Values.global.found }}", template.read_text()
+                r'dig "\1" (\3) dict \2.Values.global.found }}', template.read_text()
             )
             template.write_text(text)
             count += text.count("lookup ") * 100 + found
-    assert count == 2, f"{count}: the chart has an unexpected `lookup`"
+    assert count == 3, f"{count}: the chart has an unexpected `lookup`"
     with quietly():
         return helm.Chart.load(folder)
 
 
 def render(chart, values, cluster):
-    values = {**values, "global": {"found": cluster}}
+    values = {**values, "global": {"found": {"Secret": cluster}}}
     with quietly():
         return Rendering("kept", {}, chart.render(values, name="assay", namespace="quality"))
 

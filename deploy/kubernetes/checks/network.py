@@ -3,7 +3,8 @@
 import itertools
 import re
 
-from .chart import component
+from .chart import component, own_values
+from .pods import secrets as secrets_in
 
 GRPC = {"identity": 50051, "catalog": 50052, "execution": 50053, "notification": 50054}
 PROGRAMS = ["gateway", *GRPC]
@@ -34,7 +35,8 @@ def needed(rendering):
 def outside(rendering):
     """Returns the ports outside the release that each pod needs."""
     values = rendering.values
-    ports = {name: {53} for name in [*PROGRAMS, *TASKS, "test"]}
+    dns = values["networkPolicy"]["dnsPorts"]
+    ports = {name: set(dns) for name in [*PROGRAMS, *TASKS, "test"]}
     for name in [*GRPC, *TASKS]:
         if not values["postgresql"]["bundled"]:
             ports[name].add(values["databases"]["port"])
@@ -43,11 +45,15 @@ def outside(rendering):
             ports[name].add(values["nats"]["port"])
         if values["tracing"]["otlpEndpoint"]:
             ports[name].add(4317)
-    if values["mail"]["smtpUrl"]["secretName"]:
+    if values["mail"]["smtpUrl"]["secretName"] or values["mail"]["smtpUrl"].get("file"):
         ports["identity"].add(values["mail"]["smtpPort"])
     if values["artifacts"]["store"] == "s3":
-        ports["execution"].add(9000 if values["artifacts"]["s3"]["endpoint"] else 443)
-    ports["notification"].add("any")
+        s3 = values["artifacts"]["s3"]
+        ports["execution"].add(3128 if s3["proxyUrl"] else 9000 if s3["endpoint"] else 443)
+    ports["notification"] |= set(values["notification"]["webhookPorts"])
+    for name in [*PROGRAMS, *TASKS]:
+        for rule in [*values["pods"]["extraEgress"], *own_values(values, name)["extraEgress"]]:
+            ports[name] |= {port["port"] for port in rule["ports"]}
     return ports
 
 
@@ -128,9 +134,8 @@ def flows(rendering, policies):
     for name, labels, pod in rendering.pods():
         settings = [variable.get("value", "") for variable in pod["containers"][0].get("env", [])]
         for volume in pod.get("volumes", []):
-            for source in volume.get("projected", {}).get("sources", []):
-                made = secrets.get(source["secret"]["name"], {})
-                settings += [made.get(item["key"], "") for item in source["secret"]["items"]]
+            for secret, items in secrets_in(volume):
+                settings += [secrets.get(secret, {}).get(item["key"], "") for item in items]
         for host, port in (found.groups() for found in map(URL.match, settings) if found):
             flow = (component(labels), owners.get(host), int(port))
             if flow[1] and flow not in may:

@@ -10,12 +10,17 @@ def check(renderings):
     for rendering in renderings:
         for name, labels, pod in rendering.pods():
             for problem in [
-                *restricted(pod, USERS.get(component(labels), 65532)),
+                *restricted(pod, user(rendering, component(labels))),
                 *stopping(pod),
                 *references(rendering, labels, pod),
             ]:
                 yield f"{rendering.name}: {name} {problem}"
         yield from (f"{rendering.name}: {problem}" for problem in targets(rendering))
+
+
+def user(rendering, name):
+    """Returns the user of a pod, or None if the cluster assigns it, as OpenShift does."""
+    return USERS.get(name, 65532) if rendering.values["pods"].get("user") else None
 
 
 def restricted(pod, user):
@@ -25,11 +30,12 @@ def restricted(pod, user):
         yield "mounts the token of its service account"
     if pod.get("enableServiceLinks") is not False:
         yield "gets a variable for each Service, which may collide with Assay's"
-    if (context["runAsNonRoot"], context["runAsUser"]) != (True, user):
-        yield "does not run as its own user"
+    ids = {context.get(field) for field in ["runAsUser", "runAsGroup", "fsGroup"]}
+    if context["runAsNonRoot"] is not True or ids != {user}:
+        yield f"does not run as the user {user}"
     if context["seccompProfile"] != {"type": "RuntimeDefault"}:
         yield "may use every system call"
-    for field in ["hostNetwork", "hostPID", "hostIPC", "initContainers", "ephemeralContainers"]:
+    for field in ["hostNetwork", "hostPID", "hostIPC", "ephemeralContainers"]:
         if field in pod:
             yield f"has {field}"
     allowed = {"emptyDir", "projected", "secret", "configMap", "persistentVolumeClaim"}
@@ -38,7 +44,7 @@ def restricted(pod, user):
             yield f"has the volume {volume['name']} of a kind that is not allowed"
         if "emptyDir" in volume and not volume["emptyDir"].get("sizeLimit"):
             yield f"has the volume {volume['name']} without a size limit"
-    for container in pod["containers"]:
+    for container in [*pod.get("initContainers", []), *pod["containers"]]:
         may = container["securityContext"]
         if may != {
             "allowPrivilegeEscalation": False,
@@ -46,8 +52,8 @@ def restricted(pod, user):
             "capabilities": {"drop": ["ALL"]},
         }:
             yield f"has privileges: {may}"
-        if {"cpu", "memory"} - set(container["resources"]["requests"]):
-            yield "does not request CPU and memory"
+        if {"cpu", "memory", "ephemeral-storage"} - set(container["resources"]["requests"]):
+            yield "does not request CPU, memory and ephemeral storage"
         if set(container["resources"]["limits"]) != {"memory"}:
             yield "must have a limit of memory only"
         if any("hostPort" in port for port in container.get("ports", [])):
@@ -63,54 +69,76 @@ def stopping(pod):
 
 
 def references(rendering, labels, pod):
+    accounts = {found["metadata"]["name"] for found in rendering.of_kind("ServiceAccount")}
+    if pod.get("serviceAccountName") not in accounts:
+        yield f"has the unknown service account {pod.get('serviceAccountName')}"
+    configs = {found["metadata"]["name"] for found in rendering.of_kind("ConfigMap")}
+    configs.add(rendering.values["trustedCertificates"]["configMapName"])
     made = rendering.secrets()
     for certificate in rendering.of_kind("Certificate"):
         made[certificate["spec"]["secretName"]] = dict.fromkeys(["tls.crt", "tls.key", "ca.crt"])
-    configs = {found["metadata"]["name"] for found in rendering.of_kind("ConfigMap")}
-    accounts = {found["metadata"]["name"] for found in rendering.of_kind("ServiceAccount")}
-    if pod.get("serviceAccountName", "default") not in accounts | {"default"}:
-        yield "has an unknown service account"
-    files = {}
     for volume in pod.get("volumes", []):
         if "configMap" in volume and volume["configMap"]["name"] not in configs:
             yield f"mounts an unknown ConfigMap: {volume['configMap']['name']}"
-        sources = [source["secret"] for source in volume.get("projected", {}).get("sources", [])]
-        if "secret" in volume:
-            secret = volume["secret"]
-            sources.append({"name": secret["secretName"], "items": secret.get("items", [])})
-        for source in sources:
-            name = source["name"]
+        for name, items in secrets(volume):
             if name not in made and name not in str(rendering.values):
                 yield f"mounts the Secret {name}, which is neither generated nor named in values"
-            for item in source["items"]:
-                files.setdefault(volume["name"], set()).add(item["path"])
+            for item in items:
                 if name in made and item["key"] not in made[name]:
                     yield f"mounts {item['key']} of the Secret {name}, which has no such key"
-    for container in pod["containers"]:
+    yield from mounts(pod)
+    if "password" in str(pod.get("containers")).lower().replace("password_file", "").replace(
+        "admin-password", ""
+    ):
+        yield "seems to contain a password"
+
+
+def secrets(volume):
+    """Yields the Secrets in a volume, with their items."""
+    for source in volume.get("projected", {}).get("sources", []):
+        if "secret" in source:
+            yield source["secret"]["name"], source["secret"]["items"]
+    if "secret" in volume:
+        yield volume["secret"]["secretName"], volume["secret"].get("items", [])
+
+
+def mounts(pod):
+    """Checks that what containers mount and read exists, and the other way round."""
+    files = {
+        volume["name"]: {item["path"] for _, items in secrets(volume) for item in items}
+        for volume in pod.get("volumes", [])
+    }
+    mounted = set()
+    for container in [*pod.get("initContainers", []), *pod["containers"]]:
         ports = {port["name"] for port in container.get("ports", [])}
         for probe in ["startupProbe", "livenessProbe", "readinessProbe"]:
             port = container.get(probe, {}).get("httpGet", {}).get("port")
             if port and port not in ports:
                 yield f"is probed at the unknown port {port}"
-        mounts = {mount["name"]: mount["mountPath"] for mount in container.get("volumeMounts", [])}
-        if set(mounts) != {volume["name"] for volume in pod.get("volumes", [])}:
-            yield "has a volume that it does not mount, or mounts one that it does not have"
-        there = {f"{mounts[name]}/{path}" for name, paths in files.items() for path in paths}
+        paths = {mount["name"]: mount["mountPath"] for mount in container.get("volumeMounts", [])}
+        mounted |= set(paths)
+        there = {f"{paths[name]}/{file}" for name in set(paths) & set(files) for file in files[name]}
         read = {
             variable["value"]
             for variable in container.get("env", [])
-            if variable["name"].startswith("ASSAY_") and variable["name"].endswith("_FILE")
+            if variable["name"].endswith("_FILE") and not variable["name"].startswith("POSTGRES_")
         }
         for file in read - there:
-            yield f"reads {file}, which is not mounted"
+            # An agent writes these files.
+            if not file.startswith("/vault/secrets/"):
+                yield f"reads {file}, which is not mounted"
         # Certificates are referred to by URLs.
         for file in there - read if read else set():
             if not file.endswith(".crt"):
                 yield f"does not read {file}, which is mounted"
-    if "password" in str(pod.get("containers")).lower().replace("password_file", "").replace(
-        "admin-password", ""
-    ):
-        yield "seems to contain a password"
+    # The token of a service account is for an agent that is injected.
+    tokens = {
+        volume["name"]
+        for volume in pod.get("volumes", [])
+        if any("serviceAccountToken" in s for s in volume.get("projected", {}).get("sources", []))
+    }
+    if mounted | tokens != set(files):
+        yield "has a volume that it does not mount, or mounts one that it does not have"
 
 
 def targets(rendering):

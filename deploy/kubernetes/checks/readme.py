@@ -16,6 +16,8 @@ BEGIN, END = (
 # Values whose comments also apply to others.
 LIKE = {
     **{program: "gateway" for program in ["identity", "catalog", "execution", "notification"]},
+    **{task: "gateway" for task in ["migration", "comparison"]},
+    **{f"{service}.migration": "identity.migration" for service in ["catalog", "execution", "notification"]},
     **{
         f"databases.{service}": "databases.identity"
         for service in ["catalog", "execution", "notification"]

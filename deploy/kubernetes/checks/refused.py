@@ -19,7 +19,7 @@ INVALID = [
     ),
     ({"admin": {"password": {"secretName": "admin"}}}, "at '/admin/password/secretKey'"),
     ({"gateway": {"trustedProxies": ["proxy.example.org"]}}, "at '/gateway/trustedProxies/0'"),
-    ({"postgresql": {"bundled": False}}, "databases.catalog.ownerUrl must name the Secret"),
+    ({"postgresql": {"bundled": False}}, "databases.catalog.ownerUrl must name the Secret or the file"),
     (
         {"databases": {"catalog": {"url": {"secretName": "a", "secretKey": "b"}}}},
         "set postgresql.bundled to false",
@@ -49,6 +49,18 @@ INVALID = [
         {"catalog": {"autoscaling": {"minReplicas": 9}}},
         "catalog.autoscaling.minReplicas must not exceed maxReplicas",
     ),
+    (
+        {"catalog": {"autoscaling": {"targetCPU": 0}}},
+        "catalog.autoscaling needs metrics if targetCPU is 0",
+    ),
+    ({"nats": {"subscribers": [{"name": "operator"}]}}, "at '/nats/subscribers/0/name'"),
+    ({"nats": {"external": {"enabled": True}}}, "nats.external needs the bundled NATS with nats.tls"),
+    (
+        {"trustedCertificates": {"configMapName": "a", "secretName": "b"}},
+        "must name a ConfigMap or a Secret, not both",
+    ),
+    ({"pods": {"spread": {"zones": "Always"}}}, "at '/pods/spread/zones'"),
+    ({"databases": {"ca": {"file": "ca.crt"}}}, "at '/databases/ca/file'"),
     ({"ingress": {"enabled": True}}, "ingress.hosts must name the hosts"),
     ({"httpRoute": {"enabled": True}}, "httpRoute.parentRefs must name the Gateways"),
 ]

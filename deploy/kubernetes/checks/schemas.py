@@ -97,24 +97,28 @@ EXTENSIONS = {
 
 
 def check(renderings):
-    extensions = set()
     for rendering in renderings:
-        for found in rendering.objects:
-            who = f"{rendering.name}: {found['kind']} {found['metadata']['name']}"
-            if found["metadata"].get("namespace") != "quality":
-                yield f"{who} does not name the release's namespace"
-            extension = (found["apiVersion"], found["kind"])
-            if extension in EXTENSIONS:
-                extensions.add(extension)
-                for error in jsonschema.Draft7Validator(EXTENSIONS[extension]).iter_errors(
-                    found["spec"]
-                ):
-                    yield f"{who}: {error.json_path}: {error.message}"
-                continue
-            for version in VERSIONS:
-                try:
-                    kubernetes_validate.validate(found, version, strict=True)
-                except Exception as error:  # The library raises several types; each is a problem.
-                    yield f"{who}: {version}: {str(error).splitlines()[0]}"
-    for missing in EXTENSIONS.keys() - extensions:
+        yield from problems(rendering)
+    rendered = {
+        (found["apiVersion"], found["kind"]) for one in renderings for found in one.objects
+    }
+    for missing in EXTENSIONS.keys() - rendered:
         yield f"none of the values files renders a {missing[1]}"
+
+
+def problems(rendering):
+    """Yields the differences between the objects of a rendering and their schemas."""
+    for found in rendering.objects:
+        who = f"{rendering.name}: {found['kind']} {found['metadata']['name']}"
+        if found["metadata"].get("namespace") != "quality":
+            yield f"{who} does not name the release's namespace"
+        extension = EXTENSIONS.get((found["apiVersion"], found["kind"]))
+        if extension:
+            for error in jsonschema.Draft7Validator(extension).iter_errors(found["spec"]):
+                yield f"{who}: {error.json_path}: {error.message}"
+            continue
+        for version in VERSIONS:
+            try:
+                kubernetes_validate.validate(found, version, strict=True)
+            except Exception as error:  # The library raises several types; each is a problem.
+                yield f"{who}: {version}: {str(error).splitlines()[0]}"

@@ -17,6 +17,7 @@ import urllib.parse
 import urllib.request
 
 from .chart import FOLDER, PROGRAMS, component, render
+from .pods import secrets
 from .programs import TARGET, built, skipped
 
 PATIENCE = 60  # seconds
@@ -82,12 +83,11 @@ class Trial:
         pods = {component(labels): pod for _, labels, pod in self.rendering.pods()}
         pod = pods[name]
         for volume in pod["volumes"]:
-            for source in volume.get("projected", {}).get("sources", []):
-                for item in source["secret"]["items"]:
+            for secret, items in secrets(volume):
+                for item in items:
                     file = pathlib.Path(self.here(f"/run/secrets/assay/{item['path']}", name))
                     file.parent.mkdir(parents=True, exist_ok=True)
-                    value = self.secrets[source["secret"]["name"]][item["key"]]
-                    file.write_text(self.here(value, name))
+                    file.write_text(self.here(self.secrets[secret][item["key"]], name))
         container = pod["containers"][0]
         variables = {found["name"]: self.here(found["value"], name) for found in container["env"]}
         return container.get("args", []), {**os.environ, **variables}

@@ -38,13 +38,32 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 
 {{/* The image of a program: (dict "root" $ "program" …) */}}
 {{- define "assay.image" -}}
-{{- $image := (index .root.Values .program).image }}
-{{- $name := printf "%s/%s" .root.Values.image.registry $image.repository }}
-{{- if $image.digest }}
-{{- printf "%s@%s" $name $image.digest }}
-{{- else }}
-{{- printf "%s:%s" $name (.root.Values.image.tag | default .root.Chart.AppVersion) }}
+{{- $own := (index .root.Values .program).image }}
+{{- $all := .root.Values.image }}
+{{- $repository := printf "%s/%s" $all.registry $own.repository }}
+{{- include "assay.otherImage" (dict "repository" $repository "tag" ($all.tag | default .root.Chart.AppVersion) "digest" $own.digest) }}
 {{- end }}
+
+{{/* An image of others: (dict "repository" … "tag" … "digest" …) */}}
+{{- define "assay.otherImage" -}}
+{{- .digest | empty | ternary (printf "%s:%s" .repository .tag) (printf "%s@%s" .repository .digest) }}
+{{- end }}
+
+{{/* Metadata of an object: (dict "root" $ "component" …, "suffix" of its name, the component by default) */}}
+{{- define "assay.metadata" -}}
+name: {{ include "assay.fullname" .root }}-{{ .suffix | default .component }}
+namespace: {{ .root.Release.Namespace }}
+labels: {{- include "assay.labels" . | nindent 2 }}
+{{- end }}
+
+{{/*
+Annotations of an object that exists before anything else changes, with its weight. It stays until the
+next time: a Job keeps its log, and a migration that takes longer than Helm waits keeps what it needs.
+*/}}
+{{- define "assay.hook" -}}
+helm.sh/hook: pre-install,pre-upgrade
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation
 {{- end }}
 
 {{/* The port of a URL */}}

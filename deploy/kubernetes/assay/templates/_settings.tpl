@@ -33,7 +33,7 @@ The variables of a program with their values, as JSON; empty ones are omitted.
       "s3-access-key-id" "ASSAY_S3_ACCESS_KEY_ID_FILE"
       "s3-secret-access-key" "ASSAY_S3_SECRET_ACCESS_KEY_FILE" }}
 {{- if hasKey $.files $file }}
-{{- $_ := set $env $variable (printf "/run/secrets/assay/%s" $file) }}
+{{- $_ := set $env $variable (include "assay.path" (dict "name" $file "files" $.files)) }}
 {{- end }}
 {{- end }}
 {{- $listen := printf "%s:%v" $values.listenAddress $this.port }}
@@ -79,6 +79,10 @@ The variables of a program with their values, as JSON; empty ones are omitted.
 {{- $_ := set $env "ASSAY_ARTIFACTS" (printf "s3://%s/%s" $s3.bucket $s3.folder | trimSuffix "/") }}
 {{- $_ := set $env "ASSAY_S3_ENDPOINT" $s3.endpoint }}
 {{- $_ := set $env "ASSAY_S3_REGION" $s3.region }}
+{{- if $s3.proxyUrl }}
+{{- /* Requests for credentials of the machine are http, and must not use it. */}}
+{{- $_ := set $env (hasPrefix "http://" $s3.endpoint | ternary "HTTP_PROXY" "HTTPS_PROXY") $s3.proxyUrl }}
+{{- end }}
 {{- else }}
 {{- $_ := set $env "ASSAY_ARTIFACTS" "/var/lib/assay/artifacts" }}
 {{- end }}
