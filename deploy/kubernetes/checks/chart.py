@@ -93,7 +93,7 @@ def component(labels):
 
 def own_values(values, name):
     """Returns the values of the pods of a component, in addition to those of all pods."""
-    shared = {"verify": "comparison", "rebuild": "comparison", "test": "tests"}
+    shared = {"verify": "comparison", "rebuild": "comparison", "restore": "backup", "test": "tests"}
     if name.endswith("-migrate"):
         of_service = values[name.removesuffix("-migrate")]["migration"]
         return {

@@ -8,7 +8,8 @@ from .pods import secrets as secrets_in
 
 GRPC = {"identity": 50051, "catalog": 50052, "execution": 50053, "notification": 50054}
 PROGRAMS = ["gateway", *GRPC]
-TASKS = [*(f"{service}-migrate" for service in GRPC), "verify", "rebuild"]
+BACKUPS = ["backup", "restore"]
+TASKS = [*(f"{service}-migrate" for service in GRPC), "verify", "rebuild", *BACKUPS]
 
 # Calls between programs: the gateway calls all services, services call identity for token keys, and the
 # execution service calls the catalog.
@@ -26,7 +27,8 @@ def needed(rendering):
     flows = {(a, b, GRPC[b]) for a, called in CALLS.items() for b in called}
     flows |= {("test", program, 9090) for program in PROGRAMS} | {("test", "gateway", 8080)}
     if rendering.values["postgresql"]["bundled"]:
-        flows |= {(a, "postgresql", 5432) for a in [*GRPC, *TASKS]}
+        tasks = TASKS if rendering.values["backup"]["enabled"] else set(TASKS) - set(BACKUPS)
+        flows |= {(a, "postgresql", 5432) for a in [*GRPC, *tasks]}
     if rendering.values["nats"]["bundled"]:
         flows |= {(a, "nats", 4222) for a in PROGRAMS}
     return flows

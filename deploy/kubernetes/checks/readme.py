@@ -16,7 +16,7 @@ BEGIN, END = (
 # Values whose comments also apply to others.
 LIKE = {
     **{program: "gateway" for program in ["identity", "catalog", "execution", "notification"]},
-    **{task: "gateway" for task in ["migration", "comparison"]},
+    **{task: "gateway" for task in ["migration", "comparison", "backup"]},
     **{f"{service}.migration": "identity.migration" for service in ["catalog", "execution", "notification"]},
     **{
         f"databases.{service}": "databases.identity"

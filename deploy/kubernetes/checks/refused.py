@@ -60,6 +60,7 @@ INVALID = [
         "must name a ConfigMap or a Secret, not both",
     ),
     ({"pods": {"spread": {"zones": "Always"}}}, "at '/pods/spread/zones'"),
+    ({"backup": {"enabled": True, "volume": {"enabled": False}}}, "backup needs a volume"),
     ({"databases": {"ca": {"file": "ca.crt"}}}, "at '/databases/ca/file'"),
     ({"ingress": {"enabled": True}}, "ingress.hosts must name the hosts"),
     ({"httpRoute": {"enabled": True}}, "httpRoute.parentRefs must name the Gateways"),

@@ -62,6 +62,9 @@
 {{- if and $values.nats.external.enabled (not (and $values.nats.bundled $values.nats.tls.secretName)) }}
 {{- $problems = append $problems "nats.external needs the bundled NATS with nats.tls.secretName, since subscribers send passwords" }}
 {{- end }}
+{{- if and $values.backup.enabled (not (or $values.backup.volume.enabled $values.backup.upload)) }}
+{{- $problems = append $problems "backup needs a volume, or containers in backup.upload that copy the dumps" }}
+{{- end }}
 {{- $problems = concat $problems (include "assay.checkRelease" . | fromYamlArray) }}
 {{- with uniq $problems }}
 {{- fail (printf "invalid values:\n- %s" (join "\n- " .)) }}

@@ -10,6 +10,7 @@ files        the secret files of the main container, see _secrets.tpl
 volumes      YAML of a list of further volumes
 spec         YAML of further fields of the spec
 annotations  further annotations
+next         containers that run once the main container has ended
 account      component whose service account is used; the pod's own by default
 user         user and group, unless the cluster assigns them; pods.user by default
 */}}
@@ -20,7 +21,8 @@ user         user and group, unless the cluster assigns them; pods.user by defau
 {{- $certificates := include "assay.trusted" . | fromYaml }}
 {{- $secrets := include "assay.secretVolume" (.files | default dict) | fromYaml }}
 {{- $main := include "assay.mainContainer" (dict "pod" . "extra" $extra "certificates" $certificates "secrets" $secrets) | fromYaml }}
-{{- $containers := concat (list $main) $extra.extraContainers }}
+{{- $first := concat $extra.initContainers (ternary (list $main) list (not (empty .next))) }}
+{{- $containers := concat (.next | default (list $main)) $extra.extraContainers }}
 {{- $volumes := concat (fromYamlArray (.volumes | default "[]")) $extra.extraVolumes (compact (list $secrets $certificates)) }}
 metadata:
   labels:
@@ -37,7 +39,7 @@ spec:
   {{- with .spec }}
   {{- . | nindent 2 }}
   {{- end }}
-  {{- with $extra.initContainers }}
+  {{- with $first }}
   initContainers: {{- toYaml . | nindent 4 }}
   {{- end }}
   containers: {{- toYaml $containers | nindent 4 }}

@@ -1,12 +1,16 @@
 {{/*
-Tasks run in Jobs: migrations and comparisons. A task is a component with its own values, as JSON by
-component.
+Tasks run in Jobs: migrations, comparisons, and backups if they are enabled. A task is a component with its
+own values, as JSON by component.
 */}}
 {{- define "assay.tasks" -}}
 {{- $values := .Values }}
 {{- $tasks := dict "verify" $values.comparison "rebuild" $values.comparison }}
 {{- range $program, $_ := omit (include "assay.programs" . | fromYaml) "gateway" }}
 {{- $_ := set $tasks (printf "%s-migrate" $program) (merge (deepCopy (index $values $program).migration) $values.migration) }}
+{{- end }}
+{{- if $values.backup.enabled }}
+{{- $_ := set $tasks "backup" $values.backup }}
+{{- $_ := set $tasks "restore" $values.backup }}
 {{- end }}
 {{- toJson $tasks }}
 {{- end }}
