@@ -6,6 +6,7 @@ mod api_token;
 mod artifact;
 mod audit;
 mod automation;
+mod backtest;
 mod cause_rule;
 mod classification;
 mod customer;
@@ -72,6 +73,7 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
         share_link::routes(),
         shared::routes(),
         insight::routes(),
+        backtest::routes(),
         known_failure::routes(),
         cause_rule::routes(),
         test_case_state::routes(),

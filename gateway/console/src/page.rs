@@ -8,6 +8,7 @@ mod cases;
 mod cause_rule;
 mod classification;
 mod execution;
+mod gate;
 mod insight;
 mod known_failure;
 mod login;
@@ -33,6 +34,7 @@ pub(crate) fn routes() -> Router<Console> {
         projects::routes(),
         project::routes(),
         set::routes(),
+        gate::routes(),
         execution::routes(),
         share_link::routes(),
         shared::routes(),

@@ -3,6 +3,7 @@
 mod catalog;
 mod classification;
 mod execution;
+mod gate;
 mod history;
 mod outcome;
 mod report;
@@ -10,7 +11,7 @@ mod shared;
 mod time;
 
 pub(crate) use self::{
-    catalog::*, classification::*, execution::*, history::*, outcome::Outcome, report::*,
+    catalog::*, classification::*, execution::*, gate::*, history::*, outcome::Outcome, report::*,
     shared::*, time::Time,
 };
 
@@ -23,7 +24,11 @@ mod tests {
 
     /// Reads the example of a response in the documentation of the interface.
     fn read<T: DeserializeOwned>(document: &Value, path: &str) -> T {
-        let response = &document["paths"][path]["get"]["responses"]["200"];
+        answer(document, path, "get")
+    }
+
+    fn answer<T: DeserializeOwned>(document: &Value, path: &str, method: &str) -> T {
+        let response = &document["paths"][path][method]["responses"]["200"];
         let example = response["content"]["application/json"]["example"].clone();
         serde_json::from_value(example).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
@@ -61,6 +66,9 @@ mod tests {
         assert_eq!(runs[0].result, Outcome::Passed);
         let grid: Grid = read(document, &of_project("/testsets/{testSetId}/grid"));
         assert_eq!(grid.cases[0].outcomes, "PPPPF");
+        let backtest = of_project("/testsets/{testSetId}/backtests");
+        let backtest: Backtest = answer(document, &backtest, "post");
+        assert_eq!(backtest.differences[0].replayed, "Failed");
         let insights: Vec<Insight> = read(document, &of_project("/insights"));
         assert_eq!(insights[0].outcomes, "PPFPPPFP");
         let summary: Summary = read(document, &format!("{execution}/summary"));

@@ -3,6 +3,7 @@
 
 mod artifact;
 mod automation;
+mod backtest;
 mod catalog;
 mod cause_rule;
 mod console_link;
@@ -41,6 +42,7 @@ use assay_events::{
 use assay_proto::execution::{
     artifact_service_server::ArtifactServiceServer,
     automation_service_server::AutomationServiceServer,
+    backtest_service_server::BacktestServiceServer,
     cause_rule_service_server::CauseRuleServiceServer, debug_service_server::DebugServiceServer,
     execution_service_server::ExecutionServiceServer, failure_service_server::FailureServiceServer,
     insight_service_server::InsightServiceServer,
@@ -82,6 +84,7 @@ pub use self::{
 };
 use self::{
     automation::AutomationService,
+    backtest::BacktestService,
     catalog::Catalog,
     cause_rule::CauseRuleService,
     debug::DebugService,
@@ -237,6 +240,7 @@ pub fn services(
     let cause_rules = CauseRuleService { db: db.clone(), catalog: catalog.clone() };
     let case_states = TestCaseStateService { db: db.clone(), catalog: catalog.clone() };
     let monitors = MonitorService { db: db.clone(), catalog: catalog.clone() };
+    let backtests = BacktestService::new(db, shares, &catalog);
     let insights = InsightService { db: db.clone(), catalog: catalog.clone() };
     let metrics = MetricsService { db: db.clone(), catalog: catalog.clone() };
     let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, limits };
@@ -248,6 +252,7 @@ pub fn services(
         .add_service(StatisticsServiceServer::new(statistics))
         .add_service(FailureServiceServer::new(FailureService { db: db.clone() }))
         .add_service(InsightServiceServer::new(insights))
+        .add_service(BacktestServiceServer::new(backtests))
         .add_service(KnownFailureServiceServer::new(known_failures))
         .add_service(CauseRuleServiceServer::new(cause_rules))
         .add_service(TestCaseStateServiceServer::new(case_states))

@@ -3,6 +3,7 @@
 mod agents;
 mod artifacts;
 mod asyncapi;
+mod backtests;
 mod backup;
 mod browser;
 mod budget;

@@ -2,6 +2,7 @@
 
 mod archive;
 mod artifacts;
+mod backtests;
 mod cause_rules;
 mod causes;
 mod changes;

@@ -63,6 +63,10 @@ async fn pages_are_accessible_in_light_and_dark_colours_on_screens_and_phones() 
         "/".to_owned(),
         format!("/projects/{project}"),
         format!("/projects/{project}/sets/{}", execution["TestSetId"].as_str().unwrap()),
+        format!(
+            "/projects/{project}/sets/{}/gate?maxNewFailures=9&replay=true",
+            execution["TestSetId"].as_str().unwrap()
+        ),
         format!("/executions/{}", id(&execution)),
         format!("/executions/{}?view=all", id(&execution)),
         format!("/executions/{}?muted=true", id(&execution)),

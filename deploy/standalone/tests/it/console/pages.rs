@@ -69,6 +69,7 @@ async fn pages_of_another_customer_are_not_found() {
         format!("/projects/{project}/causes"),
         format!("/projects/{project}/cases"),
         format!("/projects/{project}/sets/{}", execution["TestSetId"].as_str().unwrap()),
+        format!("/projects/{project}/sets/{}/gate", execution["TestSetId"].as_str().unwrap()),
         format!("/executions/{}", id(&execution)),
         format!("/executions/{}/progress", id(&execution)),
         format!("/executions/{}/shares", id(&execution)),
