@@ -14,6 +14,7 @@ mod environment;
 mod execution;
 mod failure;
 mod favorite;
+mod incident;
 mod insight;
 mod keys;
 mod known_failure;
@@ -73,6 +74,7 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
         share_link::routes(),
         shared::routes(),
         insight::routes(),
+        incident::routes(),
         backtest::routes(),
         known_failure::routes(),
         cause_rule::routes(),

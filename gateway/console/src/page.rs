@@ -9,6 +9,7 @@ mod cause_rule;
 mod classification;
 mod execution;
 mod gate;
+mod incident;
 mod insight;
 mod known_failure;
 mod login;
@@ -42,6 +43,7 @@ pub(crate) fn routes() -> Router<Console> {
         case::routes(),
         cases::routes(),
         insight::routes(),
+        incident::routes(),
         known_failure::routes(),
         cause_rule::routes(),
         account::routes(),

@@ -5,14 +5,15 @@ mod classification;
 mod execution;
 mod gate;
 mod history;
+mod incident;
 mod outcome;
 mod report;
 mod shared;
 mod time;
 
 pub(crate) use self::{
-    catalog::*, classification::*, execution::*, gate::*, history::*, outcome::Outcome, report::*,
-    shared::*, time::Time,
+    catalog::*, classification::*, execution::*, gate::*, history::*, incident::*,
+    outcome::Outcome, report::*, shared::*, time::Time,
 };
 
 #[cfg(test)]
@@ -71,6 +72,10 @@ mod tests {
         assert_eq!(backtest.differences[0].replayed, "Failed");
         let insights: Vec<Insight> = read(document, &of_project("/insights"));
         assert_eq!(insights[0].outcomes, "PPFPPPFP");
+        let incidents: Vec<IncidentEntry> = read(document, &of_project("/incidents"));
+        assert_eq!(incidents[0].kind, "Outage");
+        let incident: Incident = read(document, &of_project("/incidents/{incidentId}"));
+        assert_eq!(incident.affected.len(), 1);
         let summary: Summary = read(document, &format!("{execution}/summary"));
         assert_eq!(summary.changes.new, 1);
         let verdict: Verdict = read(document, &format!("{execution}/verdict"));

@@ -25,6 +25,7 @@ mod faults;
 mod fillers;
 mod fleet;
 mod identity;
+mod incidents;
 mod installation;
 mod junit;
 mod lists;

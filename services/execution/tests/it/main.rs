@@ -16,6 +16,7 @@ mod exports;
 mod fairness;
 mod hanging_store;
 mod ids;
+mod incidents;
 mod insights;
 mod instances;
 mod judgement;
