@@ -78,6 +78,7 @@ const TOKEN: &str = "Token";
         (name = "Known failures", description = "Causes of failures that are muted until a date"),
         (name = "Causes", description = "Rules of a project for the causes of its failures"),
         (name = "Monitors", description = "Rules that mute or skip test cases while they are flaky or slow"),
+        (name = "Incidents", description = "Failures of many tests that are evidence about their environment"),
         (name = "Share links", description = "Secret links to one execution for readers without an account"),
         (name = "Automation", description = "Work for engines, and their results"),
         (name = "Test reports", description = "Results of one test case in one execution"),

@@ -6,6 +6,7 @@ mod api_token;
 mod artifact;
 mod audit;
 mod automation;
+mod backtest;
 mod cause_rule;
 mod classification;
 mod customer;
@@ -13,6 +14,7 @@ mod environment;
 mod execution;
 mod failure;
 mod favorite;
+mod incident;
 mod insight;
 mod keys;
 mod known_failure;
@@ -72,6 +74,8 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
         share_link::routes(),
         shared::routes(),
         insight::routes(),
+        incident::routes(),
+        backtest::routes(),
         known_failure::routes(),
         cause_rule::routes(),
         test_case_state::routes(),

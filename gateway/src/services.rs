@@ -140,6 +140,8 @@ clients! {
     ArtifactFiles = execution::artifact_service_client::ArtifactServiceClient;
     Automation = execution::automation_service_client::AutomationServiceClient;
     Failures = execution::failure_service_client::FailureServiceClient;
+    Backtests = execution::backtest_service_client::BacktestServiceClient;
+    Incidents = execution::incident_service_client::IncidentServiceClient;
     Insights = execution::insight_service_client::InsightServiceClient;
     ShareLinks = execution::share_link_service_client::ShareLinkServiceClient;
     SharedExecutions =

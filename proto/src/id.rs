@@ -87,6 +87,7 @@ ids! {
     CauseRuleId "cause rule",
     MonitorId "monitor",
     MonitorActionId "action of a monitor",
+    IncidentId "incident",
     ShareLinkId "share link",
     LaunchId "launch",
     ArtifactId "artifact",

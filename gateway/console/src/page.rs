@@ -8,6 +8,8 @@ mod cases;
 mod cause_rule;
 mod classification;
 mod execution;
+mod gate;
+mod incident;
 mod insight;
 mod known_failure;
 mod login;
@@ -33,6 +35,7 @@ pub(crate) fn routes() -> Router<Console> {
         projects::routes(),
         project::routes(),
         set::routes(),
+        gate::routes(),
         execution::routes(),
         share_link::routes(),
         shared::routes(),
@@ -40,6 +43,7 @@ pub(crate) fn routes() -> Router<Console> {
         case::routes(),
         cases::routes(),
         insight::routes(),
+        incident::routes(),
         known_failure::routes(),
         cause_rule::routes(),
         account::routes(),

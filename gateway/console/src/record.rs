@@ -3,15 +3,17 @@
 mod catalog;
 mod classification;
 mod execution;
+mod gate;
 mod history;
+mod incident;
 mod outcome;
 mod report;
 mod shared;
 mod time;
 
 pub(crate) use self::{
-    catalog::*, classification::*, execution::*, history::*, outcome::Outcome, report::*,
-    shared::*, time::Time,
+    catalog::*, classification::*, execution::*, gate::*, history::*, incident::*,
+    outcome::Outcome, report::*, shared::*, time::Time,
 };
 
 #[cfg(test)]
@@ -23,7 +25,11 @@ mod tests {
 
     /// Reads the example of a response in the documentation of the interface.
     fn read<T: DeserializeOwned>(document: &Value, path: &str) -> T {
-        let response = &document["paths"][path]["get"]["responses"]["200"];
+        answer(document, path, "get")
+    }
+
+    fn answer<T: DeserializeOwned>(document: &Value, path: &str, method: &str) -> T {
+        let response = &document["paths"][path][method]["responses"]["200"];
         let example = response["content"]["application/json"]["example"].clone();
         serde_json::from_value(example).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
@@ -61,8 +67,15 @@ mod tests {
         assert_eq!(runs[0].result, Outcome::Passed);
         let grid: Grid = read(document, &of_project("/testsets/{testSetId}/grid"));
         assert_eq!(grid.cases[0].outcomes, "PPPPF");
+        let backtest = of_project("/testsets/{testSetId}/backtests");
+        let backtest: Backtest = answer(document, &backtest, "post");
+        assert_eq!(backtest.differences[0].replayed, "Failed");
         let insights: Vec<Insight> = read(document, &of_project("/insights"));
         assert_eq!(insights[0].outcomes, "PPFPPPFP");
+        let incidents: Vec<IncidentEntry> = read(document, &of_project("/incidents"));
+        assert_eq!(incidents[0].kind, "Outage");
+        let incident: Incident = read(document, &of_project("/incidents/{incidentId}"));
+        assert_eq!(incident.affected.len(), 1);
         let summary: Summary = read(document, &format!("{execution}/summary"));
         assert_eq!(summary.changes.new, 1);
         let verdict: Verdict = read(document, &format!("{execution}/verdict"));

@@ -132,6 +132,7 @@ mod tests {
         "/assay.catalog.v1.LookupService/FindDeletedProjects",
         "/assay.catalog.v1.LookupService/FindIdentifiers",
         "/assay.catalog.v1.LookupService/FindRecords",
+        "/assay.catalog.v1.LookupService/GetGate",
         "/assay.catalog.v1.LookupService/GetMetricsSettings",
         "/assay.catalog.v1.LookupService/GetOrigin",
         "/assay.catalog.v1.LookupService/GetTestCaseName",

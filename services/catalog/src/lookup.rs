@@ -7,12 +7,15 @@ use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, TestCaseId, TestPlanId, TestSetId,
     catalog::{
         DeletedProjects, FindDeletedProjectsRequest, FindIdentifiersRequest, FindRecordsRequest,
-        FoundIdentifiers, GetMetricsSettingsRequest, GetOriginRequest, GetTestCaseNameRequest,
-        MetricsSettings, Origin, ProjectOfCustomer, TestCaseName, lookup_service_server,
+        FoundIdentifiers, Gate, GetGateRequest, GetMetricsSettingsRequest, GetOriginRequest,
+        GetTestCaseNameRequest, MetricsSettings, Origin, ProjectOfCustomer, TestCaseName,
+        lookup_service_server,
     },
 };
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
+
+use crate::test_set::gate;
 
 /// Maximum number of projects in a question.
 const MOST_PROJECTS: usize = 1000;
@@ -66,6 +69,15 @@ impl lookup_service_server::LookupService for LookupService {
         let customer = Caller::of(&request)?.customer;
         let project = ProjectId::from_path(&request.get_ref().project_id)?;
         Ok(Response::new(store::metrics_settings(&self.db, customer, project).await?))
+    }
+
+    async fn get_gate(&self, request: Request<GetGateRequest>) -> Result<Response<Gate>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let GetGateRequest { project_id, test_set_id, replacement } = request.into_inner();
+        let project = ProjectId::from_path(&project_id)?;
+        let set = TestSetId::from_path(&test_set_id)?;
+        let present = store::gate(&self.db, customer, project, set).await?;
+        Ok(Response::new(replacement.map(gate::resolved).transpose()?.unwrap_or(present)))
     }
 
     async fn find_deleted_projects(

@@ -1,7 +1,7 @@
 //! Test sets, whose test cases are executed together.
 
 mod details;
-mod gate;
+pub(crate) mod gate;
 pub(crate) mod members;
 mod rules;
 pub(crate) mod store;

@@ -7,9 +7,10 @@ use assay_proto::{
     CustomerId, Fault,
     catalog::{
         AdoptTestCasesRequest, AutomationRecordsBatch, FindIdentifiersRequest, FindRecordsRequest,
-        FindTestSetRequest, GetAutomationRecordsRequest, GetMetricsSettingsRequest,
-        GetTestCaseNameRequest, MetricsSettings, ReportedTestCase, Snapshot, SnapshotTarget,
-        TakeSnapshotRequest, TestCaseName, automation_service_client::AutomationServiceClient,
+        FindTestSetRequest, Gate, GetAutomationRecordsRequest, GetGateRequest,
+        GetMetricsSettingsRequest, GetTestCaseNameRequest, MetricsSettings, ReportedTestCase,
+        Snapshot, SnapshotTarget, TakeSnapshotRequest, TestCaseName,
+        automation_service_client::AutomationServiceClient,
         lookup_service_client::LookupServiceClient, snapshot_service_client::SnapshotServiceClient,
     },
 };
@@ -88,6 +89,17 @@ impl Catalog {
         let mut lookup = LookupServiceClient::new(self.0.clone());
         let request = caller.call_within(FIND, GetMetricsSettingsRequest { project_id });
         Ok(within(FIND, lookup.get_metrics_settings(request)).await?.into_inner())
+    }
+
+    /// Returns the rules of a test set, or those that would replace them.
+    pub(crate) async fn gate(
+        &self,
+        caller: &Caller,
+        request: GetGateRequest,
+    ) -> Result<Gate, Status> {
+        let mut lookup = LookupServiceClient::new(self.0.clone());
+        let request = caller.call_within(FIND, request);
+        Ok(within(FIND, lookup.get_gate(request)).await?.into_inner())
     }
 
     /// Returns the project and the test set with these names or ids. Creates those that are missing

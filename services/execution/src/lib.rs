@@ -3,6 +3,7 @@
 
 mod artifact;
 mod automation;
+mod backtest;
 mod catalog;
 mod cause_rule;
 mod console_link;
@@ -11,6 +12,7 @@ mod deletion;
 mod execution;
 mod expiry;
 mod failure;
+mod incident;
 mod insight;
 mod known_failure;
 mod limits;
@@ -41,9 +43,10 @@ use assay_events::{
 use assay_proto::execution::{
     artifact_service_server::ArtifactServiceServer,
     automation_service_server::AutomationServiceServer,
+    backtest_service_server::BacktestServiceServer,
     cause_rule_service_server::CauseRuleServiceServer, debug_service_server::DebugServiceServer,
     execution_service_server::ExecutionServiceServer, failure_service_server::FailureServiceServer,
-    insight_service_server::InsightServiceServer,
+    incident_service_server::IncidentServiceServer, insight_service_server::InsightServiceServer,
     known_failure_service_server::KnownFailureServiceServer,
     launch_service_server::LaunchServiceServer, metrics_service_server::MetricsServiceServer,
     monitor_service_server::MonitorServiceServer, result_service_server::ResultServiceServer,
@@ -73,6 +76,7 @@ pub use self::{
         purge_deleted,
     },
     expiry::publish_expired,
+    incident::seek_incidents,
     insight::roll_up,
     monitor::evaluation::evaluate_monitors,
     quota::{Quota, QuotaConfig, Usage, list as list_usage},
@@ -82,11 +86,13 @@ pub use self::{
 };
 use self::{
     automation::AutomationService,
+    backtest::BacktestService,
     catalog::Catalog,
     cause_rule::CauseRuleService,
     debug::DebugService,
     execution::ExecutionService,
     failure::FailureService,
+    incident::IncidentService,
     insight::InsightService,
     known_failure::KnownFailureService,
     limits::IngestLimits,
@@ -138,6 +144,7 @@ pub const WORK: &[Work] = &[
     EVENT,
     reportportal::LAUNCH,
     insight::INSIGHT,
+    incident::INCIDENT,
     cause_rule::CAUSES,
     monitor::evaluation::MONITOR,
     deletion::PURGE,
@@ -178,6 +185,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     insight::spawn(runtime, &database);
     cause_rule::spawn(runtime, &database);
     monitor::spawn(runtime, &database);
+    incident::spawn(runtime, &database);
     watch(runtime, &database, WORK);
     age_of_removals().spawn(runtime, &database);
     age_of_reconciliation().spawn(runtime, &database);
@@ -237,6 +245,8 @@ pub fn services(
     let cause_rules = CauseRuleService { db: db.clone(), catalog: catalog.clone() };
     let case_states = TestCaseStateService { db: db.clone(), catalog: catalog.clone() };
     let monitors = MonitorService { db: db.clone(), catalog: catalog.clone() };
+    let backtests = BacktestService::new(db, shares, &catalog);
+    let incidents = IncidentService { db: db.clone(), catalog: catalog.clone() };
     let insights = InsightService { db: db.clone(), catalog: catalog.clone() };
     let metrics = MetricsService { db: db.clone(), catalog: catalog.clone() };
     let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, limits };
@@ -248,6 +258,8 @@ pub fn services(
         .add_service(StatisticsServiceServer::new(statistics))
         .add_service(FailureServiceServer::new(FailureService { db: db.clone() }))
         .add_service(InsightServiceServer::new(insights))
+        .add_service(IncidentServiceServer::new(incidents))
+        .add_service(BacktestServiceServer::new(backtests))
         .add_service(KnownFailureServiceServer::new(known_failures))
         .add_service(CauseRuleServiceServer::new(cause_rules))
         .add_service(TestCaseStateServiceServer::new(case_states))

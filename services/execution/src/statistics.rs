@@ -5,6 +5,6 @@ mod filter;
 mod flakiness;
 mod grid;
 mod service;
-mod store;
+pub(crate) mod store;
 
 pub(crate) use self::service::StatisticsService;

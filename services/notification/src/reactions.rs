@@ -80,7 +80,10 @@ fn drafts(event: &Received, trace: &Trace) -> Result<Vec<Draft>, Fault> {
 /// consumes all events, so the compiler asks here about every new type.
 fn notifications(event_type: EventType, event: &Received) -> Result<Vec<NotificationInput>, Fault> {
     Ok(match event_type {
-        EventType::Record(..) | EventType::Expired(_) | EventType::Alarm(_) => {
+        EventType::Record(..)
+        | EventType::Expired(_)
+        | EventType::Alarm(_)
+        | EventType::IncidentEnded => {
             vec![from_record(event.data()?)]
         }
         EventType::Records(..) => from_records(&event.data()?),

@@ -4,6 +4,7 @@ mod accessibility;
 mod account;
 mod conflict;
 mod first_session;
+mod gate;
 mod hostile;
 mod look;
 mod numbers;

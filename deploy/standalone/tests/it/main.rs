@@ -3,6 +3,7 @@
 mod agents;
 mod artifacts;
 mod asyncapi;
+mod backtests;
 mod backup;
 mod browser;
 mod budget;
@@ -24,6 +25,7 @@ mod faults;
 mod fillers;
 mod fleet;
 mod identity;
+mod incidents;
 mod installation;
 mod junit;
 mod lists;

@@ -41,6 +41,7 @@ impl Tenant {
         ]);
         this.fill_catalog().await;
         this.fail().await;
+        this.break_down().await;
         this.execute().await;
         this.fill_rest().await;
         this
@@ -119,6 +120,24 @@ impl Tenant {
             "Name": "Flaky", "Measure": "Recoveries", "Threshold": 3, "Action": "Mute",
         });
         self.create("monitorId", &format!("{project}/monitors"), monitor).await;
+    }
+
+    /// Has an outage in another test set, and waits for its incident.
+    async fn break_down(&mut self) {
+        let open = json!({"Project": self.id("projectId"), "TestSet": "Outage"});
+        let open = self.api.post("/api/executions", open).await.created();
+        let at = format!("{}/executions/{}", self.project(), id(&open));
+        let failed = |nr| json!({"Identifier": format!("outage-{nr}"), "Result": "Failed"});
+        let failed: Value = (0..10).map(failed).collect();
+        self.api.post(&format!("{at}/results"), failed).await.ok();
+        self.api.post(&format!("{at}/complete"), json!({})).await.expect(200);
+        let incidents = format!("{}/incidents", self.project());
+        let incident = eventually("the incident", || async {
+            let incidents = self.api.get(&incidents).await.ok();
+            Some(incidents[0].clone()).filter(Value::is_object)
+        });
+        let incident = incident.await;
+        self.remember("incidentId", &incident);
     }
 
     /// Creates three executions: a completed one with a report, a running external one, and one that an

@@ -166,6 +166,7 @@ fn executions_of(
                 h2 #executions { "Executions" }
                 span.aside {
                     a href=(format!("{path}/insights")) { "Insights" } " · "
+                    a href=(format!("{path}/incidents")) { "Incidents" } " · "
                     a href=(format!("{path}/knownfailures")) { "Known failures" } " · "
                     a href=(format!("{path}/causes")) { "Causes" }
                 }

@@ -98,7 +98,10 @@ async fn page(
     let is_filtered = filter.branch != Branch::default() || filter.environment.is_some();
     let page = format!("/projects/{project}/sets/{set}");
     let body = html! {
-        div.head { h1 { bdi { (plain(&name)) } } }
+        div.head {
+            h1 { bdi { (plain(&name)) } }
+            span.aside { a href=(format!("{page}/gate")) { "Gate" } }
+        }
         @if executions.items.is_empty() && !is_filtered {
             section.empty {
                 h2 { "No executions yet" }

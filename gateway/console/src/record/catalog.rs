@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{classification::Classification, execution::Statistic, outcome::Outcome};
+use super::{classification::Classification, execution::Statistic, gate::Gate, outcome::Outcome};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -26,6 +26,7 @@ pub(crate) struct TestSetEntry {
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct TestSet {
     pub(crate) name: String,
+    pub(crate) gate: Gate,
 }
 
 #[derive(Deserialize)]

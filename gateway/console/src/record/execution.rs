@@ -74,6 +74,7 @@ pub(crate) struct Summary {
     pub(crate) project_id: String,
     pub(crate) changes: Changes,
     pub(crate) compared_with: Option<String>,
+    pub(crate) incident_id: Option<String>,
     pub(crate) notes: Vec<String>,
 }
 

@@ -3,11 +3,11 @@
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, TestCaseId, TestPlanId, TestSetId,
     catalog::{
-        DebugProject, DebugTestCase, DebugTestPlan, MetricsSettings, ProjectOfCustomer,
+        DebugProject, DebugTestCase, DebugTestPlan, Gate, MetricsSettings, ProjectOfCustomer,
         TestCaseName,
     },
 };
-use sqlx::{AssertSqlSafe, PgExecutor};
+use sqlx::{AssertSqlSafe, PgExecutor, types::Json};
 
 /// Fails if a project does not have all of these records.
 pub(super) async fn find(
@@ -121,6 +121,26 @@ pub(super) async fn metrics_settings(
     .fetch_optional(db)
     .await?
     .ok_or(Fault::NotFound("project"))
+}
+
+/// Returns the rules of a test set.
+pub(super) async fn gate(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    set: TestSetId,
+) -> Result<Gate, Fault> {
+    let found = sqlx::query_as(
+        "select s.gate
+         from project p
+         left join test_set s on s.customer_id = $1 and s.project_id = p.id and s.id = $3
+             and s.deleted_at is null
+         where p.customer_id = $1 and p.id = $2 and p.deleted_at is null",
+    );
+    let found: Option<(Option<Json<Gate>>,)> =
+        found.bind(customer).bind(project).bind(set).fetch_optional(db).await?;
+    let (gate,) = found.ok_or(Fault::NotFound("project"))?;
+    Ok(gate.ok_or(Fault::NotFound("test set"))?.0)
 }
 
 /// Returns a project, whether deleted or not.

@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use assay_proto::catalog::GateInput;
+use assay_proto::{
+    Fault,
+    catalog::{Gate, GateInput},
+};
 use assay_records::Check;
 
 /// Name of the field of a set.
@@ -18,6 +21,17 @@ pub(super) fn with_defaults(gate: GateInput) -> GateInput {
         allow_known_failures: gate.allow_known_failures.or(Some(true)),
         ..gate
     }
+}
+
+/// Returns rules as a set would have them: checked, and with their defaults.
+pub(crate) fn resolved(gate: GateInput) -> Result<Gate, Fault> {
+    let gate = with_defaults(gate);
+    let mut all = Check::default();
+    all.within(FIELD, |rules| check(rules, &gate));
+    all.done()?;
+    // The columns of sets are written and read in the same way.
+    let json = serde_json::to_value(gate).map_err(Fault::internal)?;
+    serde_json::from_value(json).map_err(Fault::internal)
 }
 
 pub(super) fn check(check: &mut Check, gate: &GateInput) {
@@ -58,8 +72,6 @@ fn required(check: &mut Check, identifiers: &[String]) {
 
 #[cfg(test)]
 mod tests {
-    use assay_proto::Fault;
-
     use super::*;
 
     /// The fields of rules that are not valid.

@@ -1,8 +1,12 @@
 //! The rules of a set for the verdict of its executions.
 
-use assay_proto::catalog::*;
+use assay_proto::catalog::{lookup_service_client::LookupServiceClient, *};
+use tonic::Response;
 
-use crate::world::{World, fault, invalid_fields, take_snapshot, target};
+use crate::{
+    user::User,
+    world::{World, fault, invalid_fields, take_snapshot, target},
+};
 
 /// The rules of a set whose creator gives none.
 fn defaults() -> Gate {
@@ -101,6 +105,41 @@ async fn invalid_rules_are_rejected_with_their_fields() {
     assert_eq!(invalid_fields(user.create_set(&project, input(wrong.clone())).await), fields);
     assert_eq!(invalid_fields(user.update_set(&set, input(wrong), &["Gate"]).await), fields);
     assert_eq!(user.get_set(&set.id).await.unwrap(), set);
+}
+
+#[tokio::test]
+async fn the_rules_of_a_set_and_those_that_would_replace_them_are_looked_up() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let strict = GateInput { max_flaky_tests: Some(1), ..GateInput::default() };
+    let set = user.create_set(&project, input(strict)).await.unwrap();
+    let gate = async |user: &User, set: &str, replacement: Option<GateInput>| {
+        let (project_id, test_set_id) = (project.id.clone(), set.to_owned());
+        let request = GetGateRequest { project_id, test_set_id, replacement };
+        let mut lookup = LookupServiceClient::new(user.channel.clone());
+        lookup.get_gate(user.call(request)).await.map(Response::into_inner)
+    };
+    assert_eq!(Some(gate(&user, &set.id, None).await.unwrap()), set.gate);
+    let all = GateInput {
+        min_pass_rate: Some(97.5),
+        required_test_cases: vec!["LOGIN-1".into()],
+        flaky_within_runs: Some(20),
+        ..GateInput::default()
+    };
+    let expected = Gate {
+        min_pass_rate: Some(97.5),
+        required_test_cases: vec!["LOGIN-1".into()],
+        flaky_within_runs: Some(20),
+        ..defaults()
+    };
+    assert_eq!(gate(&user, &set.id, Some(all)).await.unwrap(), expected);
+    assert_eq!(user.get_set(&set.id).await.unwrap(), set, "nothing is replaced");
+
+    let wrong = GateInput { flaky_within_runs: Some(4), ..GateInput::default() };
+    assert_eq!(invalid_fields(gate(&user, &set.id, Some(wrong)).await), ["Gate/FlakyWithinRuns"]);
+    assert_eq!(fault(gate(&user, &project.id, None).await), "not_found");
+    assert_eq!(fault(gate(&world.user().await, &set.id, None).await), "not_found");
 }
 
 #[tokio::test]

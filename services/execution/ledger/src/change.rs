@@ -7,6 +7,7 @@
 
 mod baseline;
 mod history;
+pub mod replay;
 mod store;
 
 use std::collections::HashSet;
@@ -15,8 +16,11 @@ use assay_judge::{Change, History, Judgement, Outcome, Rule, judge};
 use assay_proto::{CustomerId, ExecutionId, Fault, ResultChange, TestCaseId, TestResult};
 use sqlx::PgTransaction;
 
-pub use self::baseline::{baseline, series, shown};
 use self::history::{Baseline, Histories};
+pub use self::{
+    baseline::{baseline, series, shown},
+    history::rule,
+};
 use crate::progress::{execution::ExecutionState, report::TestReportState};
 
 /// How it is known whether a failure has the cause of an earlier one.

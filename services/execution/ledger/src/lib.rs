@@ -14,6 +14,7 @@ pub mod deletion;
 pub mod event;
 pub mod execution;
 pub mod failure;
+pub mod incident;
 mod insertion;
 pub mod instance;
 pub mod known_failure;

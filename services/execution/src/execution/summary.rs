@@ -19,6 +19,7 @@ struct Row {
     changes: ChangeCounts,
     project_id: Uuid,
     baseline: Vec<Uuid>,
+    incident_id: Option<Uuid>,
     revision: i64,
     notes: Vec<String>,
 }
@@ -60,7 +61,13 @@ pub(crate) async fn of(
     let (columns, statistic) = (ExecutionEntry::COLUMNS, ExecutionStatistic::COLUMNS);
     let changes = changes_of("$2");
     let row: Option<Row> = sqlx::query_as(AssertSqlSafe(format!(
-        "select {columns}, {statistic}, project_id, baseline, revision, notes, changes.*
+        "select {columns}, {statistic}, project_id, baseline, revision, notes, changes.*,
+                (
+                    select incident_id from incident_execution
+                    where customer_id = $1 and execution_id = $2
+                    order by incident_id desc
+                    limit 1
+                ) as incident_id
          from live_execution
          cross join lateral ({changes}) as changes
          where customer_id = $1 and id = $2 and ($3::uuid is null or project_id = $3)"
@@ -70,13 +77,14 @@ pub(crate) async fn of(
     .bind(project)
     .fetch_optional(db)
     .await?;
-    let Row { entry, statistic, changes, project_id, baseline, revision, notes } =
-        row.ok_or(Fault::NotFound("execution"))?;
+    let row = row.ok_or(Fault::NotFound("execution"))?;
+    let Row { entry, statistic, changes, project_id, baseline, incident_id, revision, notes } = row;
     Ok(ExecutionSummary {
         execution: Some(ExecutionEntry { statistic: Some(statistic), ..entry }),
         project_id: project_id.to_string(),
         changes: Some(changes),
         compared_with: baseline.first().map(Uuid::to_string),
+        incident_id: incident_id.map(|id| id.to_string()),
         url: console.execution(&id.to_string()),
         data_version: revision.to_string(),
         notes,

@@ -19,12 +19,12 @@ use crate::{execution::list::WINDOW, statistics::filter::Filter};
 /// PostgreSQL does not know the values of subqueries when it plans, so that it plans once. Only the index
 /// of sets has rows in this order, so that PostgreSQL reads it, however many of the latest executions it
 /// expects to be of the set.
-const OF_SET: &str = "live_execution
+pub(crate) const OF_SET: &str = "live_execution
          where customer_id = (select $1::uuid)
            and (test_set_id, id) >= ((select $2::uuid), (select $3::uuid))
            and (test_set_id, id) < ((select $2::uuid), (select $4::uuid))";
 
-const LATEST: &str = "test_set_id desc, id desc";
+pub(crate) const LATEST: &str = "test_set_id desc, id desc";
 
 /// Lists the statistics of a test set's executions, newest first. A filter that may match few of
 /// them examines the executions in windows.

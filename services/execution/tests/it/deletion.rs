@@ -119,6 +119,8 @@ async fn rows(world: &World) -> Result<i64> {
                  + (select count(*) from failure) + (select count(*) from case_day)
                  + (select count(*) from known_failure) + (select count(*) from share_link)
                  + (select count(*) from launch) + (select count(*) from launch_request)
+                 + (select count(*) from incident) + (select count(*) from incident_execution)
+                 + (select count(*) from incident_search)
                  + (select count(*) from number) + (select count(*) from number_counter)",
         )
         .await

@@ -193,6 +193,7 @@ async fn an_outage_says_nothing_about_tests() -> Result<()> {
     Ok(())
 }
 
+/// Returns the verdict of an execution.
 pub(crate) async fn verdict(
     world: &World,
     execution: &Execution,

@@ -2,6 +2,7 @@
 
 mod archive;
 mod artifacts;
+mod backtests;
 mod cause_rules;
 mod causes;
 mod changes;
@@ -15,6 +16,7 @@ mod exports;
 mod fairness;
 mod hanging_store;
 mod ids;
+mod incidents;
 mod insights;
 mod instances;
 mod judgement;

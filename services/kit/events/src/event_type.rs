@@ -21,6 +21,8 @@ pub enum EventType {
     /// A test case has reached the threshold of a monitor that only notifies, or has recovered. Carries
     /// `RecordChanged`.
     Alarm(AlarmChange),
+    /// An incident has ended. Carries `RecordChanged`.
+    IncidentEnded,
     /// An execution was requested, got results, or ended. Carries `ExecutionChanged`.
     Execution(ExecutionAction),
     /// Test reports of an execution were finished or reviewed. Carries `ReportsChanged`.
@@ -76,6 +78,7 @@ record_kinds! {
     CauseRule "cause_rule" by "execution",
     TestCaseState "test_case_state" by "execution",
     Monitor "monitor" by "execution",
+    Incident "incident" by "execution",
     Execution "execution" by "execution",
 }
 
@@ -126,6 +129,7 @@ impl EventType {
         records(others)
             .chain(EXPIRING.map(Self::Expired))
             .chain([AlarmChange::Raised, AlarmChange::Recovered].map(Self::Alarm))
+            .chain([Self::IncidentEnded])
             .chain([Self::SecretsSeen, Self::RetentionSet])
             .chain(SEVERAL.map(|(kind, action)| Self::Records(kind, action)))
             .chain(ExecutionAction::ALL.map(Self::Execution))
@@ -152,7 +156,9 @@ impl EventType {
         match self {
             Self::Record(kind, _) | Self::Records(kind, _) | Self::Expired(kind) => kind.service(),
             Self::SecretsSeen | Self::RetentionSet => "catalog",
-            Self::Alarm(_) | Self::Execution(_) | Self::Reports(_) => "execution",
+            Self::Alarm(_) | Self::IncidentEnded | Self::Execution(_) | Self::Reports(_) => {
+                "execution"
+            }
         }
     }
 
@@ -164,6 +170,7 @@ impl EventType {
             Self::SecretsSeen => "secrets",
             Self::RetentionSet => "retention",
             Self::Alarm(_) => RecordKind::Monitor.noun(),
+            Self::IncidentEnded => RecordKind::Incident.noun(),
             Self::Execution(_) => "execution",
             Self::Reports(_) => "test_report",
         }
@@ -178,6 +185,7 @@ impl EventType {
             Self::Expired(_) => "Expired",
             Self::Alarm(AlarmChange::Raised) => "Alarmed",
             Self::Alarm(AlarmChange::Recovered) => "Recovered",
+            Self::IncidentEnded => "Ended",
             Self::Execution(action) => action.name(),
             Self::Reports(action) => action.name(),
         }
@@ -186,7 +194,9 @@ impl EventType {
     /// Returns the name of the message in `events.proto` that the event carries.
     pub fn message(self) -> &'static str {
         match self {
-            Self::Record(..) | Self::Expired(_) | Self::Alarm(_) => "RecordChanged",
+            Self::Record(..) | Self::Expired(_) | Self::Alarm(_) | Self::IncidentEnded => {
+                "RecordChanged"
+            }
             Self::Records(..) => "RecordsChanged",
             Self::SecretsSeen => "SecretsSeen",
             Self::RetentionSet => "RetentionChanged",
@@ -199,12 +209,9 @@ impl EventType {
 impl RecordKind {
     /// Returns what happens to records of this kind. Users, their groups, test plans, known failures,
     /// states of test cases and monitors have no archive. The deletion of a test plan is published with that of its project, but not with that
-    /// of its test case; the deletion of an execution is not published.
+    /// of its test case; the deletion of an execution is not published. Incidents change without an event.
     fn actions(self) -> &'static [Action] {
         match self {
-            Self::UserGroup | Self::User | Self::TestPlan | Self::KnownFailure => {
-                &[Created, Changed, Deleted]
-            }
             Self::CauseRule => &[Created, Deleted],
             Self::UserGroup
             | Self::User
@@ -212,6 +219,7 @@ impl RecordKind {
             | Self::KnownFailure
             | Self::TestCaseState
             | Self::Monitor => &[Created, Changed, Deleted],
+            Self::Incident => &[Created],
             Self::Execution => &[Changed, Archived, Unarchived],
             _ => &[Created, Changed, Archived, Unarchived, Deleted],
         }

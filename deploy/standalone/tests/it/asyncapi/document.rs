@@ -16,9 +16,15 @@ fn groups() -> Vec<Vec<EventType>> {
     // Operators publish these events to repair other services; they have the same data as the event
     // before.
     let is_documented = |event_type: &EventType| event_type.action() != "Rebuilt";
-    let types: Vec<_> = EventType::all().filter(is_documented).collect();
     let key = |event_type: &EventType| (event_type.noun(), event_type.message());
-    types.chunk_by(|one, next| key(one) == key(next)).map(<[_]>::to_vec).collect()
+    let mut groups: Vec<Vec<EventType>> = Vec::new();
+    for event_type in EventType::all().filter(is_documented) {
+        match groups.iter_mut().find(|group| key(&group[0]) == key(&event_type)) {
+            Some(group) => group.push(event_type),
+            None => groups.push(vec![event_type]),
+        }
+    }
+    groups
 }
 
 const ABOUT: &str = "\

@@ -121,8 +121,27 @@ async fn executions(api: &Api, project: &str) {
     known_failure(api, project, &at).await;
     test_case_state(api, project, text("TestCaseId")).await;
     monitor(api, project, &set).await;
+    incident(api, project, &set).await;
     let at = format!("{project}/executions/{}", id(&start().await.created()));
     api.delete(&at).await.expect(204);
+}
+
+/// Begins an incident, and ends it.
+async fn incident(api: &Api, project: &str, set: &str) {
+    for (outcome, number) in [("<failure message='refused'/>", 1), ("", 2)] {
+        let test = |nr| format!("<testcase classname='suite' name='t{nr}'>{outcome}</testcase>");
+        let tests: String = (0..12).map(test).collect();
+        upload(api, set, format!("<testsuite>{tests}</testsuite>")).await.created();
+        eventually("an event of the incident", || async {
+            let notifications = api.get("/api/notifications?source=Incident").await.ok();
+            let notifications = notifications.as_array()?;
+            let of_project = notifications
+                .iter()
+                .filter(|one| project.ends_with(one["TargetId"].as_str().unwrap_or_default()));
+            (of_project.count() == number).then_some(())
+        })
+        .await;
+    }
 }
 
 /// Makes a failure of an execution known, ends it and deletes it.

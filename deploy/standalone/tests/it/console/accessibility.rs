@@ -3,9 +3,10 @@
 
 use std::{env, fs, path::Path};
 
+use assay_testkit::eventually;
 use serde_json::{Value, json};
 
-use super::{Reader, junit};
+use super::{Reader, junit, tests};
 use crate::{
     browser::Browser,
     customer::Customer,
@@ -40,6 +41,18 @@ impl Browser {
     }
 }
 
+/// Uploads an outage, and returns the id of its incident.
+async fn outage(reader: &Reader, project: &str) -> String {
+    let names: Vec<String> = (0..12).map(|nr| format!("pays {nr}")).collect();
+    reader.upload(&tests(names.iter().map(|name| (name.as_str(), "no bank")))).await;
+    let incidents = format!("/api/projects/{project}/incidents");
+    eventually("the incident", || async {
+        let incidents = reader.api().get(&incidents).await.ok();
+        Some(incidents[0]["Id"].as_str()?.to_owned())
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_are_accessible_in_light_and_dark_colours_on_screens_and_phones() {
     let customer = Customer::new().await;
@@ -54,6 +67,7 @@ async fn pages_are_accessible_in_light_and_dark_colours_on_screens_and_phones() 
     });
     reader.api().put(&format!("{path}/reviews"), known).await.ok();
     let project = execution["ProjectId"].as_str().unwrap();
+    let incident = outage(&reader, project).await;
     let share = reader.api().post(&format!("{path}/shares"), json!({})).await.created();
     let shared = format!("/shared/{}", share["Token"].as_str().unwrap());
     let pages = [
@@ -63,6 +77,10 @@ async fn pages_are_accessible_in_light_and_dark_colours_on_screens_and_phones() 
         "/".to_owned(),
         format!("/projects/{project}"),
         format!("/projects/{project}/sets/{}", execution["TestSetId"].as_str().unwrap()),
+        format!(
+            "/projects/{project}/sets/{}/gate?maxNewFailures=9&replay=true",
+            execution["TestSetId"].as_str().unwrap()
+        ),
         format!("/executions/{}", id(&execution)),
         format!("/executions/{}?view=all", id(&execution)),
         format!("/executions/{}?muted=true", id(&execution)),
@@ -71,6 +89,8 @@ async fn pages_are_accessible_in_light_and_dark_colours_on_screens_and_phones() 
         format!("/cases/{}", reports[0]["TestCaseId"].as_str().unwrap()),
         format!("/projects/{project}/knownfailures"),
         format!("/projects/{project}/causes"),
+        format!("/projects/{project}/incidents"),
+        format!("/projects/{project}/incidents/{incident}"),
         format!("/projects/{project}/cases"),
         format!("/projects/{project}/insights"),
         format!("/projects/{project}/insights?kind=Flaky"),

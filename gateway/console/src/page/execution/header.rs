@@ -81,6 +81,11 @@ fn facts_of(summary: &Summary) -> Markup {
                 Some(execution.tags.as_str()),
             ]))
             @if let Some(run) = ci_run(summary) { span.fact { (run) } }
+            @if let Some(incident) = &summary.incident_id {
+                span.fact {
+                    a href=(format!("/projects/{}/incidents/{incident}", summary.project_id)) { "incident" }
+                }
+            }
             @if let Some(before) = &summary.compared_with {
                 span.fact { a href=(format!("/executions/{before}")) { "previous run" } }
             }

@@ -26,10 +26,32 @@ impl Baseline {
         };
         Self(origins.into_iter().map(|origin| (series(&origin), origin)).collect())
     }
+
+    /// Applies a rule to the history of a test with these results.
+    pub(super) fn with<T>(&self, coded: &[Coded], rule: impl FnOnce(&History<'_>) -> T) -> T {
+        let mut runs: Vec<(i64, Run<'_>)> =
+            coded.iter().filter_map(|coded| self.run(*coded)).collect();
+        // The baseline has the executions of the own series first.
+        let own = runs.iter().find(|(_, run)| run.series == Series::Own).or(runs.first());
+        let last = own.map(|(_, run)| run.outcome);
+        runs.sort_by_key(|(age, _)| *age);
+        let runs: Vec<Run<'_>> = runs.into_iter().map(|(_, run)| run).collect();
+        rule(&History { runs: &runs, last })
+    }
+
+    fn run(&self, coded: Coded) -> Option<(i64, Run<'_>)> {
+        let (series, origin) = self.0.get(usize::try_from(coded >> 2).ok()?)?;
+        let outcome = match coded & 3 {
+            PASSED => Outcome::Passed,
+            PASSED_ON_RETRY => Outcome::PassedOnRetry,
+            _ => Outcome::Failed,
+        };
+        Some((origin.age, Run { series: *series, outcome, commit: &origin.commit }))
+    }
 }
 
 /// Returns the thresholds that a gate sets.
-pub(super) fn rule(gate: &Gate) -> Rule {
+pub fn rule(gate: &Gate) -> Rule {
     let default = Rule::default();
     let or = |field: Option<i32>, default| {
         field.and_then(|field| usize::try_from(field).ok()).unwrap_or(default)
@@ -74,23 +96,6 @@ impl Histories {
     /// Applies a rule to the history of a test.
     pub(super) fn with<T>(&self, case: TestCaseId, rule: impl FnOnce(&History<'_>) -> T) -> T {
         let coded = self.results.get(&case).map_or(&[][..], Vec::as_slice);
-        let mut runs: Vec<(i64, Run<'_>)> =
-            coded.iter().filter_map(|coded| self.run(*coded)).collect();
-        // The baseline has the executions of the own series first.
-        let own = runs.iter().find(|(_, run)| run.series == Series::Own).or(runs.first());
-        let last = own.map(|(_, run)| run.outcome);
-        runs.sort_by_key(|(age, _)| *age);
-        let runs: Vec<Run<'_>> = runs.into_iter().map(|(_, run)| run).collect();
-        rule(&History { runs: &runs, last })
-    }
-
-    fn run(&self, coded: Coded) -> Option<(i64, Run<'_>)> {
-        let (series, origin) = self.baseline.0.get(usize::try_from(coded >> 2).ok()?)?;
-        let outcome = match coded & 3 {
-            PASSED => Outcome::Passed,
-            PASSED_ON_RETRY => Outcome::PassedOnRetry,
-            _ => Outcome::Failed,
-        };
-        Some((origin.age, Run { series: *series, outcome, commit: &origin.commit }))
+        self.baseline.with(coded, rule)
     }
 }

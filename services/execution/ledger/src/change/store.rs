@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use assay_judge::{OUTAGE_OF, OUTAGE_PERCENT};
 use assay_proto::{CustomerId, ExecutionId, Fault, TestCaseId, catalog::Gate};
-use sqlx::{PgExecutor, PgTransaction, types::Json};
+use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
 use uuid::Uuid;
 
 use super::history::{Coded, FAILED, Origin, PASSED, PASSED_ON_RETRY};
@@ -177,22 +177,30 @@ pub(super) async fn with_other_causes(
     if reports.is_empty() {
         return Ok(HashSet::new());
     }
-    let other = sqlx::query_scalar(
+    let is_other = is_other_cause("$3");
+    let other = sqlx::query_scalar(AssertSqlSafe(format!(
         "select distinct f.test_report_id::text from failure f
-         where f.customer_id = $1 and f.test_report_id = any($2::text[]::uuid[])
-           and exists (
-               select from kept_failure p
-               where p.customer_id = $1 and p.execution_id = any($3)
-                 and p.test_case_id = f.test_case_id
-           )
-           and not exists (
-               select from failure p
-               where p.customer_id = $1 and p.project_id = f.project_id
-                 and p.fingerprint = f.fingerprint and p.execution_id = any($3)
-                 and p.test_case_id = f.test_case_id
-           )",
-    );
+         where f.customer_id = $1 and f.test_report_id = any($2::text[]::uuid[]) and {is_other}"
+    )));
     let other: Vec<String> =
         other.bind(customer).bind(reports).bind(&state.baseline).fetch_all(&mut **tx).await?;
     Ok(other.into_iter().collect())
+}
+
+/// Returns the condition that no earlier failure of the test in a baseline had the cause of the failure
+/// `f`, although causes of it are known there.
+pub(super) fn is_other_cause(baseline: &str) -> String {
+    format!(
+        "exists (
+             select from kept_failure p
+             where p.customer_id = $1 and p.execution_id = any({baseline})
+               and p.test_case_id = f.test_case_id
+         )
+         and not exists (
+             select from failure p
+             where p.customer_id = $1 and p.project_id = f.project_id
+               and p.fingerprint = f.fingerprint and p.execution_id = any({baseline})
+               and p.test_case_id = f.test_case_id
+         )"
+    )
 }

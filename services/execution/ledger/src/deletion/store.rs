@@ -206,6 +206,15 @@ pub async fn remove_execution(
     let remove = sqlx::query(
         "with reporters as (delete from reporter where customer_id = $1 and execution_id = $2),
               share_links as (delete from share_link where customer_id = $1 and execution_id = $2),
+              incidents as (
+                  delete from incident where customer_id = $1 and id in (
+                      select incident_id from incident_execution
+                      where customer_id = $1 and execution_id = $2
+                  )
+              ),
+              searches as (
+                  delete from incident_search where customer_id = $1 and execution_id = $2
+              ),
               uploads as (delete from upload where customer_id = $1 and execution_id = $2),
               tags as (delete from execution_tag where customer_id = $1 and execution_id = $2)
          delete from execution where customer_id = $1 and id = $2",

@@ -9,7 +9,7 @@ use assay_proto::{
 };
 use sqlx::PgTransaction;
 
-use crate::{progress::execution::ExecutionState, test_report};
+use crate::{incident, progress::execution::ExecutionState, test_report};
 
 /// Maximum number of failed test cases in the event of an execution's end, as its contract says.
 const FAILED_IN_EVENT: i64 = 10;
@@ -28,6 +28,9 @@ pub async fn announce(
         let id = ExecutionId::from_record(&state.execution.id)?;
         changed.failed_test_cases =
             test_report::store::first_failed(tx, customer, id, FAILED_IN_EVENT).await?;
+    }
+    if action == ExecutionAction::Completed {
+        incident::seek(tx, customer, state).await?;
     }
     let actions = (action, ReportsAction::Finished);
     publish_all(tx, events(customer, state, &changed, actions, finished)).await

@@ -41,6 +41,12 @@ impl Facts<'_> {
         Some(rules)
     }
 
+    /// Whether the verdict depends on the rules of a gate: an execution that broke off, or in which nearly
+    /// everything failed, passes none.
+    pub(crate) fn depends_on_gate(self) -> bool {
+        self.complete().is_met && self.environment().is_none()
+    }
+
     fn executed(self) -> i32 {
         let statistic = self.statistic;
         statistic.test_cases_passed + statistic.test_cases_failed + statistic.test_cases_with_error

@@ -1,0 +1,224 @@
+//! `/projects/{projectId}/sets/{testSetId}/gate`: the rules for the verdict of executions of a test set, and
+//! what other rules would have decided.
+
+use axum::{
+    Form, Router,
+    extract::{Path, Query},
+    response::{IntoResponse, Redirect},
+    routing::get,
+};
+use futures::try_join;
+use http::Method;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{
+    paged::unless_empty,
+    part::{below_set, facts},
+};
+use crate::{
+    api::{Api, Console},
+    failure::Failure,
+    layout::Page,
+    record::{Backtest, BacktestDifference, Gate, Project, TestSet},
+    session::Session,
+    text::{clean, counted, number, plain, short_time},
+};
+
+pub(super) fn routes() -> Router<Console> {
+    Router::new().route("/projects/{project}/sets/{set}/gate", get(page).post(save))
+}
+
+/// The rules in the form, as they were entered.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Entry {
+    #[serde(deserialize_with = "unless_empty")]
+    max_new_failures: Option<String>,
+    #[serde(deserialize_with = "unless_empty")]
+    allow_known_failures: Option<String>,
+    #[serde(deserialize_with = "unless_empty")]
+    max_flaky_tests: Option<String>,
+    #[serde(deserialize_with = "unless_empty")]
+    min_pass_rate: Option<String>,
+    #[serde(deserialize_with = "unless_empty")]
+    flaky_after_breaks: Option<String>,
+    #[serde(deserialize_with = "unless_empty")]
+    longest_flaky_break: Option<String>,
+    #[serde(deserialize_with = "unless_empty")]
+    flaky_within_runs: Option<String>,
+    /// Any text if the rules are to be tried.
+    #[serde(deserialize_with = "unless_empty")]
+    replay: Option<String>,
+}
+
+impl Entry {
+    /// Returns the rules of a gate.
+    fn of(gate: &Gate) -> Self {
+        let text = |number: Option<i32>| number.map(|number| number.to_string());
+        Self {
+            max_new_failures: Some(gate.max_new_failures.to_string()),
+            allow_known_failures: gate.allow_known_failures.then(|| "true".to_owned()),
+            max_flaky_tests: text(gate.max_flaky_tests),
+            min_pass_rate: gate.min_pass_rate.map(|rate| rate.to_string()),
+            flaky_after_breaks: text(gate.flaky_after_breaks),
+            longest_flaky_break: text(gate.longest_flaky_break),
+            flaky_within_runs: text(gate.flaky_within_runs),
+            replay: None,
+        }
+    }
+
+    /// Returns the rules for the interface, which checks them. The form does not have the required test
+    /// cases.
+    fn gate(&self, required: &[String]) -> Value {
+        let read = |text: &Option<String>| {
+            let text = text.as_deref()?.trim();
+            Some(text.parse().map_or_else(|_| json!(text), Value::Number))
+        };
+        json!({
+            "MaxNewFailures": read(&self.max_new_failures),
+            "AllowKnownFailures": self.allow_known_failures.is_some(),
+            "MaxFlakyTests": read(&self.max_flaky_tests),
+            "MinPassRate": read(&self.min_pass_rate),
+            "FlakyAfterBreaks": read(&self.flaky_after_breaks),
+            "LongestFlakyBreak": read(&self.longest_flaky_break),
+            "FlakyWithinRuns": read(&self.flaky_within_runs),
+            "RequiredTestCases": required,
+        })
+    }
+}
+
+async fn page(
+    Session { api, user }: Session,
+    Path((project, set)): Path<(Uuid, Uuid)>,
+    Query(entry): Query<Entry>,
+) -> Result<impl IntoResponse, Failure> {
+    let (project_path, path) = paths(project, set);
+    let (of, record) =
+        try_join!(api.get::<Project>(&project_path, &()), api.get::<TestSet>(&path, &()),)?;
+    let required = &record.gate.required_test_cases;
+    let replayed = match entry.replay {
+        Some(_) => Some(replay(&api, &path, &entry.gate(required)).await?),
+        None => None,
+    };
+    let entry = if replayed.is_some() { entry } else { Entry::of(&record.gate) };
+    let body = html! {
+        div.head { h1 { "Gate of " bdi { (plain(&record.name)) } } }
+        p.lead {
+            "An execution passes if it meets these rules. Try other rules before you save them: it shows \
+             which executions they would have blocked or let through."
+        }
+        (form(project, set, &entry, required.len(), user.may("Write")))
+        @if let Some(replayed) = &replayed { (answer(replayed)) }
+    };
+    let title = format!("Gate · {}", record.name);
+    let trail = below_set(&of, &set.to_string(), &record.name);
+    Ok(Page { user: &user, title, trail, body }.into_response())
+}
+
+/// Saves the rules. The required test cases stay as they are.
+async fn save(
+    Session { api, .. }: Session,
+    Path((project, set)): Path<(Uuid, Uuid)>,
+    Form(entry): Form<Entry>,
+) -> Result<impl IntoResponse, Failure> {
+    let (_, path) = paths(project, set);
+    let record = api.get::<TestSet>(&path, &()).await?;
+    let gate = json!({ "Gate": entry.gate(&record.gate.required_test_cases) });
+    api.send::<TestSet>(Method::PUT, &path, &gate).await?;
+    Ok(Redirect::to(&format!("/projects/{project}/sets/{set}/gate")))
+}
+
+async fn replay(api: &Api, path: &str, gate: &Value) -> Result<Backtest, Failure> {
+    api.send(Method::POST, &format!("{path}/backtests"), &json!({ "Gate": gate })).await
+}
+
+/// Returns the paths of the project and of the test set in the interface.
+fn paths(project: Uuid, set: Uuid) -> (String, String) {
+    (format!("/api/projects/{project}"), format!("/api/projects/{project}/testsets/{set}"))
+}
+
+fn form(project: Uuid, set: Uuid, entry: &Entry, required: usize, may_save: bool) -> Markup {
+    let fields = [
+        ("maxNewFailures", "New failures, at most", (0, None), &entry.max_new_failures),
+        ("maxFlakyTests", "Flaky tests, at most", (0, None), &entry.max_flaky_tests),
+        ("minPassRate", "Passed, at least (%)", (0, Some(100)), &entry.min_pass_rate),
+        ("flakyAfterBreaks", "Flaky from breaks", (2, Some(25)), &entry.flaky_after_breaks),
+        ("longestFlakyBreak", "Longest break", (1, Some(10)), &entry.longest_flaky_break),
+        ("flakyWithinRuns", "Within results", (5, Some(50)), &entry.flaky_within_runs),
+    ];
+    html! {
+        form.filters action=(format!("/projects/{project}/sets/{set}/gate")) {
+            @for (name, label, bounds, value) in fields {
+                (field(name, label, bounds, value.as_deref()))
+            }
+            label.check {
+                input type="checkbox" name="allowKnownFailures" value="true"
+                    checked[entry.allow_known_failures.is_some()];
+                " Known failures are allowed"
+            }
+            button name="replay" value="true" { "Try over the last 90 days" }
+            @if may_save { button.quiet formmethod="post" { "Save" } }
+        }
+        @if required > 0 {
+            p.hint { (counted(i64::try_from(required).unwrap_or(i64::MAX), "test case")) " required." }
+        }
+    }
+}
+
+/// A number of a rule. Without one, the rule has its default.
+fn field(
+    name: &str,
+    label: &str,
+    (least, most): (i32, Option<i32>),
+    value: Option<&str>,
+) -> Markup {
+    html! {
+        label.field {
+            span { (label) }
+            input type="number" name=(name) min=(least) max=[most] step="any"
+                value=(clean(value.unwrap_or_default()));
+        }
+    }
+}
+
+/// The executions of which the rules change the verdict.
+fn answer(replayed: &Backtest) -> Markup {
+    html! {
+        section aria-labelledby="replayed" {
+            h2 #replayed { "Over the last 90 days" }
+            p.facts role="status" {
+                span.fact { b { (number(replayed.passed)) } " of " (counted(replayed.executions, "execution")) " pass" }
+                span.fact { b { (number(replayed.blocked)) } " blocked that passed" }
+                span.fact { b { (number(replayed.let_through)) } " let through that failed" }
+            }
+            @if replayed.next_cursor.is_some() {
+                p.hint { "Only the latest executions were replayed: the time of a page is limited." }
+            }
+            ol.rows { @for difference in &replayed.differences { (row(difference)) } }
+        }
+    }
+}
+
+fn row(difference: &BacktestDifference) -> Markup {
+    let is_blocked = difference.replayed != "Passed";
+    html! {
+        li.row.past {
+            span.mark {}
+            span.what {
+                a href=(format!("/executions/{}", difference.execution_id)) {
+                    (short_time(difference.request_time))
+                }
+                span.facts {
+                    (facts([difference.branch.as_deref(), difference.environment_name.as_deref()]))
+                    @for rule in &difference.rules { span.fact { (plain(&rule.message)) } }
+                }
+            }
+            span.marks {
+                @if is_blocked { span.badge.fail { "Blocked" } } @else { span.badge.none { "Let through" } }
+            }
+        }
+    }
+}

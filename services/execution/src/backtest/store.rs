@@ -1,0 +1,78 @@
+//! Ended executions with what their verdicts depend on, in PostgreSQL. Every statement is bound to one
+//! customer.
+
+use assay_proto::{
+    CustomerId, ExecutionStatistic, Fault, TestSetId, Timestamp, catalog::Gate,
+    execution::BacktestDifference,
+};
+use sqlx::{AssertSqlSafe, PgExecutor};
+
+use super::{rules::Selected, verdict::Stored};
+use crate::{
+    execution::summary::changes_of,
+    statistics::store::{LATEST, OF_SET},
+};
+
+/// Maximum number of executions that are read at a time.
+pub(super) const SLICE: usize = 100;
+
+/// Number of days before now in which executions are replayed by default.
+const DAYS: i32 = 90;
+
+/// Returns the time from which on executions are replayed by default.
+pub(super) async fn begin_of_default(db: impl PgExecutor<'_>) -> Result<Timestamp, Fault> {
+    let begin = sqlx::query_scalar("select now() - make_interval(days => $1)");
+    Ok(begin.bind(DAYS).fetch_one(db).await?)
+}
+
+/// Reads ended executions of a test set, the latest first.
+pub(super) async fn ended(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    set: TestSetId,
+    selected: &Selected,
+    gate: &Gate,
+) -> Result<Vec<Stored>, Fault> {
+    let (columns, statistic) = (BacktestDifference::COLUMNS, ExecutionStatistic::COLUMNS);
+    let changes = changes_of("e.id");
+    let (first, last) = selected.period.ids();
+    let ended = sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns}, {statistic}, id, status, gate, environment_id, commit, baseline,
+                changes.*, not_executed
+         from (
+             select * from {OF_SET}
+               and status in ('Completed', 'Canceled')
+               and request_time >= coalesce($5, '-infinity')
+               and request_time < coalesce($6, 'infinity')
+             order by {LATEST}
+             limit $7
+         ) as e
+         cross join lateral ({changes}) as changes
+         cross join lateral (select array(
+             select identifier
+             from (
+                 select jsonb_array_elements_text(e.gate -> 'RequiredTestCases') as identifier
+                 union
+                 select unnest($8::text[])
+             ) as required
+             where not exists (
+                 select from test_report
+                 where customer_id = $1 and execution_id = e.id
+                   and test_case_identifier = identifier
+                   and result in ('Passed', 'Failed', 'Error')
+             )
+         ) as not_executed) as required
+         order by {LATEST}"
+    )))
+    .bind(customer)
+    .bind(set)
+    .bind(first)
+    .bind(selected.before.map_or(last, |before| before.min(last)))
+    .bind(selected.period.from)
+    .bind(selected.period.until)
+    .bind(i64::try_from(SLICE).unwrap_or(i64::MAX))
+    .bind(&gate.required_test_cases)
+    .fetch_all(db)
+    .await?;
+    Ok(ended)
+}

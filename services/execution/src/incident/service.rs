@@ -1,0 +1,63 @@
+//! The gRPC service of incidents.
+
+use assay_auth::Caller;
+use assay_proto::{
+    IncidentId, ProjectId,
+    catalog::FindRecordsRequest,
+    execution::{
+        GetIncidentRequest, Incident, IncidentBatch, ListIncidentsRequest, incident_service_server,
+    },
+};
+use assay_runtime::list::{Batches, answer};
+use sqlx::PgPool;
+use tonic::{Request, Response, Status};
+
+use super::store;
+use crate::{catalog::Catalog, parent};
+
+/// The gRPC service of incidents.
+pub(crate) struct IncidentService {
+    pub(crate) db: PgPool,
+    pub(crate) catalog: Catalog,
+}
+
+impl IncidentService {
+    /// Returns the project of a request, if it exists.
+    async fn project(&self, caller: &Caller, id: String) -> Result<ProjectId, Status> {
+        let project = ProjectId::from_path(&id)?;
+        let record = FindRecordsRequest { project_id: id, ..Default::default() };
+        parent::check_exists(&self.db, &self.catalog, caller, project, record).await?;
+        Ok(project)
+    }
+}
+
+#[tonic::async_trait]
+impl incident_service_server::IncidentService for IncidentService {
+    type ListIncidentsStream = Batches<IncidentBatch>;
+
+    async fn list_incidents(
+        &self,
+        request: Request<ListIncidentsRequest>,
+    ) -> Result<Response<Self::ListIncidentsStream>, Status> {
+        let caller = Caller::of(&request)?;
+        let ListIncidentsRequest { project_id, page } = request.into_inner();
+        let project = self.project(&caller, project_id).await?;
+        let (db, customer) = (self.db.clone(), caller.customer);
+        answer(page, move |slice| {
+            let db = db.clone();
+            async move { store::list(&db, customer, project, &slice).await }
+        })
+        .await
+    }
+
+    async fn get_incident(
+        &self,
+        request: Request<GetIncidentRequest>,
+    ) -> Result<Response<Incident>, Status> {
+        let caller = Caller::of(&request)?;
+        let GetIncidentRequest { project_id, id } = request.into_inner();
+        let id = IncidentId::from_path(&id)?;
+        let project = self.project(&caller, project_id).await?;
+        Ok(Response::new(store::get(&self.db, caller.customer, project, id).await?))
+    }
+}
