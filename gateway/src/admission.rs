@@ -7,8 +7,9 @@ use std::{
 };
 
 use assay_auth::customer_of;
+use assay_fair::{Share, Shares};
 use assay_proto::{CustomerId, waits};
-use assay_runtime::{Share, Shares, grpc::Channel};
+use assay_rpc::grpc::Channel;
 use futures::future::BoxFuture;
 use http::{Request, Response};
 use tokio::{sync::watch, time::Instant};

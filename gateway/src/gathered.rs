@@ -1,6 +1,7 @@
 //! Calls for single test cases and for pages of them, gathered into few.
 
 use assay_auth::Caller;
+use assay_fair::Gather;
 use assay_proto::{
     Fault, Page, Replies,
     catalog::{
@@ -9,7 +10,8 @@ use assay_proto::{
         UpdateTestCaseRequest, test_case_service_client::TestCaseServiceClient,
     },
 };
-use assay_runtime::{Gather, list::split, trace};
+use assay_rpc::list::split;
+use assay_runtime::trace;
 use axum::extract::FromRef as _;
 use prost::Message;
 use tonic::{Response, Status, Streaming};

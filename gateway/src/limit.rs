@@ -12,8 +12,9 @@ use std::{
     time::Duration,
 };
 
+use assay_fair::{Share, Shares};
 use assay_proto::CustomerId;
-use assay_runtime::{Share, Shares, http::network};
+use assay_runtime::http::network;
 use http::HeaderMap;
 use tokio::time::{Instant, sleep_until};
 

@@ -3,7 +3,7 @@
 use std::future::ready;
 
 use assay_proto::{Batch, Listed, Page};
-use assay_runtime::list::USUAL_PAGE;
+use assay_rpc::list::USUAL_PAGE;
 use axum::{
     body::Body,
     extract::FromRequestParts,

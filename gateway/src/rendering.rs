@@ -2,8 +2,8 @@
 
 use std::{pin::pin, time::Duration};
 
+use assay_fair::{Share, Shares};
 use assay_proto::CustomerId;
-use assay_runtime::{Share, Shares};
 use futures::{Stream, stream};
 use tokio::{task::yield_now, time::timeout};
 use tonic::{Response, Status, Streaming};

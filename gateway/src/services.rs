@@ -3,12 +3,10 @@
 use std::{num::NonZeroUsize, sync::Arc, thread};
 
 use assay_auth::Verifier;
+use assay_fair::Shares;
 use assay_proto::{catalog, execution, identity, notification};
-use assay_runtime::{
-    Runtime, Shares,
-    grpc::{Channel, MESSAGE_LIMIT, connect_from},
-    nats,
-};
+use assay_rpc::grpc::{Channel, MESSAGE_LIMIT, connect_from};
+use assay_runtime::{Runtime, nats};
 use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Error, Result};
 use assay_auth::SealConfig;
-use assay_runtime::{connect_options, nats::NatsServers};
+use assay_database::connect_options;
+use assay_runtime::nats::NatsServers;
 use assay_servers::{DataDir, Nats, Postgres, PostgresOptions};
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection, PgConnection};

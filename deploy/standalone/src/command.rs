@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, bail};
 use assay::backends::{BackendConfig, SERVICES};
+use assay_database::connect_options;
 use assay_events::command::{NatsCommand, Replay};
-use assay_runtime::connect_options;
 use assay_transfer::{Export, Import};
 use assay_work::{Work, WorkCommand};
 use sqlx::PgPool;

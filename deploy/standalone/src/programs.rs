@@ -3,10 +3,11 @@
 use std::{net::SocketAddr, time::Duration};
 
 use anyhow::{Context, Result, bail, ensure};
+use assay_database::DatabaseConfig;
 use assay_events::NatsConfig;
 use assay_execution::ArtifactConfig;
 use assay_identity::{FirstLogin, FirstStartConfig};
-use assay_runtime::{DatabaseConfig, Process, PublicUrl, Runtime, nats::NatsServers};
+use assay_runtime::{Process, PublicUrl, Runtime, nats::NatsServers};
 use futures::future::{join_all, select_all};
 use secrecy::SecretString;
 use url::Url;

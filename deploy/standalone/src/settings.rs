@@ -1,11 +1,12 @@
 //! Settings of all programs.
 
+use assay_database::PoolConfig;
 use assay_events::EventConfig;
 use assay_execution::{FileStoreConfig, QuotaConfig, TimeLimits};
 use assay_gateway::EdgeConfig;
 use assay_identity::{AuditConfig, FirstStartConfig, LoginConfig, MailConfig};
 use assay_notification::{RetentionConfig, WebhookConfig};
-use assay_runtime::{PoolConfig, PublicUrl};
+use assay_runtime::PublicUrl;
 
 /// Settings of all programs.
 #[derive(clap::Args, Clone, Debug)]

@@ -4,9 +4,9 @@ use std::fmt::Display;
 
 use anyhow::Result;
 use assay_catalog::{Source, Wrong};
+use assay_database::connect_options;
 use assay_events::{KnownExecutions, KnownReports};
 use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId};
-use assay_runtime::connect_options;
 use secrecy::SecretString;
 use sqlx::PgPool;
 

@@ -3,9 +3,11 @@
 use std::{net::SocketAddr, time::Duration};
 
 use assay_auth::{Grant, Issuer, SigningKey, Verifier};
+use assay_fair::Shares;
 use assay_gateway::{EdgeConfig, Upstream};
 use assay_proto::{CustomerId, DESCRIPTORS, Permissions, UserId};
-use assay_runtime::{Runtime, Shares, grpc};
+use assay_rpc::grpc;
+use assay_runtime::Runtime;
 use assay_testkit::Wire;
 use axum::{Router, body::Body, response::Response};
 use clap::Parser;

@@ -11,7 +11,7 @@ use assay_proto::{
         Subject, automation_service_server,
     },
 };
-use assay_runtime::list::Batches;
+use assay_rpc::list::Batches;
 use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};

@@ -6,6 +6,7 @@ pub(crate) mod store;
 use std::fmt::Display;
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_events::publish;
 use assay_proto::{
     EnvironmentId, Fault, ProjectId,
@@ -16,10 +17,7 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change};
-use assay_runtime::{
-    begin,
-    list::{self, Batches, Rows, Slice},
-};
+use assay_rpc::list::{self, Batches, Rows, Slice};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 

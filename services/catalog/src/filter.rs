@@ -6,7 +6,7 @@ use assay_proto::{
     catalog::{ListFilter, RecordKind},
     name_of,
 };
-use assay_runtime::list::{Rows, Slice};
+use assay_rpc::list::{Rows, Slice};
 use futures::{Stream, TryStreamExt};
 use uuid::Uuid;
 

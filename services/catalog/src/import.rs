@@ -6,14 +6,15 @@ mod rows;
 mod store;
 
 use assay_auth::Caller;
+use assay_database::begin;
+use assay_fair::Shares;
 use assay_proto::{
     Batch as _, CustomerId, Fault, ProjectId,
     catalog::{
         ImportTestCasesRequest, ImportedTestCase, ImportedTestCaseBatch, import_service_server,
     },
 };
-use assay_runtime::{
-    Shares, begin,
+use assay_rpc::{
     body::{Body, Intake, Memory, open},
     list::Batches,
 };

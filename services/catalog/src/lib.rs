@@ -26,9 +26,11 @@ use std::net::SocketAddr;
 
 use anyhow::Context;
 use assay_auth::{Seal, SealConfig, Verifier, guard};
+use assay_database::{Database, DatabaseConfig};
 use assay_events::{
     Consumer, EVENT, LostDeletions, Nats, NatsConfig, Owner, RecordKind, Relay, Stream,
 };
+use assay_fair::Shares;
 use assay_proto::{
     DESCRIPTORS,
     catalog::{
@@ -43,7 +45,8 @@ use assay_proto::{
         test_set_service_server::TestSetServiceServer,
     },
 };
-use assay_runtime::{Database, DatabaseConfig, Runtime, Shares, grpc};
+use assay_rpc::grpc;
+use assay_runtime::Runtime;
 use assay_work::{Work, watch};
 use sqlx::{PgPool, migrate::Migrator};
 use tokio::net::TcpListener;

@@ -4,6 +4,7 @@ mod rules;
 pub(crate) mod store;
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_events::{Event, EventType, publish};
 use assay_proto::{
     CustomerId, Fault, ProjectId,
@@ -15,10 +16,7 @@ use assay_proto::{
     events::RetentionChanged,
 };
 use assay_records::{Action, Change};
-use assay_runtime::{
-    begin,
-    list::{self, Batches},
-};
+use assay_rpc::list::{self, Batches};
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 

@@ -10,10 +10,12 @@ mod store;
 
 use std::time::{Duration, Instant};
 
+use assay_database::{Database, begin, exclusively};
 use assay_events::{is_behind, publish_all};
+use assay_fair::Throttle;
 use assay_proto::Fault;
 use assay_records::Action;
-use assay_runtime::{Database, Runtime, Throttle, begin, exclusively};
+use assay_runtime::Runtime;
 use assay_work::Attempt;
 use sqlx::PgPool;
 use tokio::time::sleep;

@@ -2,15 +2,13 @@
 
 use std::marker::PhantomData;
 
+use assay_fair::Gather;
 use assay_proto::{
     CustomerId, Fault, Listed, ProjectId, UserId,
     catalog::{ListFilter, RecordKind},
 };
 use assay_records::Criterion;
-use assay_runtime::{
-    Gather,
-    list::{Rows, Slice},
-};
+use assay_rpc::list::{Rows, Slice};
 use sqlx::{
     AssertSqlSafe, Encode, FromRow, PgExecutor, PgPool, PgTransaction, Postgres, Type,
     postgres::{PgHasArrayType, PgRow},

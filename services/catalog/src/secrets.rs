@@ -12,10 +12,10 @@ use std::{
 };
 
 use assay_auth::{Caller, Seal};
+use assay_database::begin;
 use assay_events::publish_all;
 use assay_proto::{Fault, Permission, Variable, VariableInput};
 use assay_records::Check;
-use assay_runtime::begin;
 use sqlx::{PgPool, PgTransaction};
 
 pub use self::reseal::reseal;

@@ -10,6 +10,8 @@ mod variables;
 use std::sync::Arc;
 
 use assay_auth::Caller;
+use assay_database::begin;
+use assay_fair::Shares;
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestSetId,
     catalog::{
@@ -17,10 +19,7 @@ use assay_proto::{
         TakeSnapshotRequest, TestSet, snapshot_service_server,
     },
 };
-use assay_runtime::{
-    Shares, begin,
-    list::{self, Batches},
-};
+use assay_rpc::list::{self, Batches};
 use futures::{StreamExt, TryStreamExt, stream};
 use prost::Message;
 use sqlx::{PgPool, PgTransaction};

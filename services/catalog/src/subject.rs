@@ -4,6 +4,7 @@ mod rules;
 pub(crate) mod store;
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_events::publish;
 use assay_proto::{
     Fault, ProjectId, SubjectId, Variable,
@@ -13,10 +14,7 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change};
-use assay_runtime::{
-    begin,
-    list::{self, Batches},
-};
+use assay_rpc::list::{self, Batches};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 

@@ -12,6 +12,8 @@ pub(crate) mod store;
 use std::sync::Arc;
 
 use assay_auth::Caller;
+use assay_database::begin;
+use assay_fair::{Gather, LARGEST_BATCH, Shares};
 use assay_proto::{
     Fault, ProjectId, TestCaseId,
     catalog::{
@@ -23,10 +25,7 @@ use assay_proto::{
     },
 };
 use assay_records::criteria;
-use assay_runtime::{
-    Gather, LARGEST_BATCH, Shares, begin,
-    list::{self, Batches},
-};
+use assay_rpc::list::{self, Batches};
 use futures::stream;
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};

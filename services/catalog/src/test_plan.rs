@@ -4,6 +4,7 @@ pub(crate) mod rules;
 pub(crate) mod store;
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_events::publish;
 use assay_proto::{
     Fault, ProjectId, TestCaseId, TestPlanId, Variable,
@@ -14,7 +15,6 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change, input};
-use assay_runtime::begin;
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 

@@ -7,6 +7,7 @@ mod rules;
 pub(crate) mod store;
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_events::publish;
 use assay_proto::{
     CustomerId, Fault, ProjectId, TestCaseId, TestSetId,
@@ -19,10 +20,7 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change};
-use assay_runtime::{
-    begin,
-    list::{self, Batches},
-};
+use assay_rpc::list::{self, Batches};
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 

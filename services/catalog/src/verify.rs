@@ -8,9 +8,9 @@ mod store;
 
 use std::{collections::BTreeMap, fmt::Display};
 
+use assay_database::begin;
 use assay_events::{KnownExecutions, KnownReports};
 use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId};
-use assay_runtime::begin;
 use serde_json::Value;
 use sqlx::{PgPool, PgTransaction};
 use uuid::Uuid;

@@ -11,12 +11,15 @@ mod stray;
 use std::time::Instant;
 
 use assay_auth::SealConfig;
+use assay_database::begin;
+use assay_fair::Shares;
 use assay_ledger::{lease, removal};
 use assay_proto::{
     ArtifactId, CustomerId, ExecutionId, Fault, ShareLinkId, TestReportId,
     execution::{Artifact, ArtifactEntry, Instance, Step},
 };
-use assay_runtime::{PublicUrl, Shares, begin, list::Slice};
+use assay_rpc::list::Slice;
+use assay_runtime::PublicUrl;
 use sqlx::PgPool;
 use tonic::Status;
 

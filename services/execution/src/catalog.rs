@@ -14,7 +14,7 @@ use assay_proto::{
         lookup_service_client::LookupServiceClient, snapshot_service_client::SnapshotServiceClient,
     },
 };
-use assay_runtime::{
+use assay_rpc::{
     body::{Intake, Memory},
     grpc::{Channel, MESSAGE_LIMIT},
     parts::{PART, split},

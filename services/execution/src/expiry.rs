@@ -3,10 +3,11 @@
 
 use std::{fmt::Display, time::Duration};
 
+use assay_database::{Database, begin};
 use assay_events::{Event, RecordKind, publish_all};
 use assay_ledger::{event, known_failure, test_case_state};
 use assay_proto::{CustomerId, Fault, ProjectId};
-use assay_runtime::{Database, Runtime, begin};
+use assay_runtime::Runtime;
 use sqlx::{PgPool, PgTransaction};
 use tokio::time::sleep;
 

@@ -37,9 +37,11 @@ mod verify;
 use std::net::SocketAddr;
 
 use assay_auth::{Verifier, guard};
+use assay_database::{Database, DatabaseConfig};
 use assay_events::{
     Consumer, EVENT, EventType, LostDeletions, Nats, NatsConfig, Owner, RecordKind, Relay, Stream,
 };
+use assay_fair::Shares;
 use assay_proto::execution::{
     artifact_service_server::ArtifactServiceServer,
     automation_service_server::AutomationServiceServer,
@@ -57,10 +59,8 @@ use assay_proto::execution::{
     test_report_service_server::TestReportServiceServer,
 };
 use assay_records::Action;
-use assay_runtime::{
-    Database, DatabaseConfig, Runtime, Shares,
-    grpc::{self, Channel},
-};
+use assay_rpc::grpc::{self, Channel};
+use assay_runtime::Runtime;
 use assay_work::{Work, watch};
 use sqlx::{PgPool, migrate::Migrator};
 use tokio::net::TcpListener;

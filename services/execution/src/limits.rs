@@ -7,8 +7,9 @@ use std::{
     time::Duration,
 };
 
+use assay_fair::{Share, Shares};
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::{Share, Shares, body::Intake};
+use assay_rpc::body::Intake;
 use tokio::{
     sync::{self, OwnedMutexGuard},
     time::timeout,

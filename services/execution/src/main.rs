@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
+use assay_database::{DatabaseConfig, Migrate, connect_options};
 use assay_events::command::Replay;
-use assay_runtime::{CommandLine, DatabaseConfig, Migrate, connect_options, run_with_commands};
+use assay_runtime::{CommandLine, run_with_commands};
 use assay_work::WorkCommand;
 use clap::Subcommand;
 use sqlx::PgPool;

@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
+use assay_fair::{Notifier, OfCustomer};
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::{Notifier, OfCustomer, Runtime, nats::subscribe};
+use assay_runtime::{Runtime, nats::subscribe};
 use async_nats::{Client, connection::State};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout};

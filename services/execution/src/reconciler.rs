@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use assay_database::{Database, begin};
 use assay_ledger::{
     execution::{self, store::IS_LAUNCHED},
     lease,
@@ -13,7 +14,7 @@ use assay_ledger::{
     time_limits::TimeLimits,
 };
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
-use assay_runtime::{Database, Runtime, begin};
+use assay_runtime::Runtime;
 use assay_work::Age;
 use sqlx::{PgPool, PgTransaction};
 use tokio::time::sleep;

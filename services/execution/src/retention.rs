@@ -9,10 +9,12 @@ mod store;
 
 use std::time::{Duration, Instant};
 
+use assay_database::{Database, exclusively};
 use assay_events::{EventType, Handler, Received};
+use assay_fair::Throttle;
 use assay_ledger::{deletion, removal};
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId, events::RetentionChanged};
-use assay_runtime::{Database, Runtime, Throttle, exclusively};
+use assay_runtime::Runtime;
 use sqlx::{PgPool, PgTransaction};
 use tokio::time::sleep;
 

@@ -10,10 +10,10 @@ mod store;
 
 use std::fmt::Display;
 
+use assay_database::begin;
 use assay_events::{ExecutionAction, ReportsAction, publish_all};
 use assay_ledger::{execution, failure, settle::events::events, test_report};
 use assay_proto::{CustomerId, ExecutionId, Fault};
-use assay_runtime::begin;
 use sqlx::PgPool;
 
 use self::examined::Examined;

@@ -4,6 +4,7 @@ pub(crate) mod rules;
 pub(crate) mod store;
 
 use assay_auth::{API_TOKEN_PREFIX, Caller, UnconfirmedCaller, new_secret};
+use assay_database::begin;
 use assay_proto::{
     ApiTokenId, CustomerId, Fault, Page, Permissions, UserId,
     identity::{
@@ -11,10 +12,7 @@ use assay_proto::{
         ListApiTokensRequest, ListUserApiTokensRequest, NewApiToken, api_token_service_server,
     },
 };
-use assay_runtime::{
-    begin,
-    list::{self, Batches},
-};
+use assay_rpc::list::{self, Batches};
 use secrecy::ExposeSecret;
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};

@@ -9,7 +9,7 @@ use assay_proto::{
     Fault, UserId,
     identity::{AuditEntryBatch, ListAuditEntriesRequest, audit_service_server},
 };
-use assay_runtime::list::{self, Batches};
+use assay_rpc::list::{self, Batches};
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 

@@ -3,8 +3,9 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use assay_auth::SealConfig;
+use assay_database::DatabaseConfig;
 use assay_events::NatsConfig;
-use assay_runtime::{DatabaseConfig, PublicUrl};
+use assay_runtime::PublicUrl;
 use secrecy::SecretString;
 
 /// Settings of the service.

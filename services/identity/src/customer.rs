@@ -7,6 +7,7 @@ pub(crate) mod store;
 use std::sync::Arc;
 
 use assay_auth::{Caller, UnconfirmedCaller};
+use assay_database::begin;
 use assay_proto::{
     CustomerId, Fault, UserGroupId,
     identity::{
@@ -17,10 +18,7 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change, difference};
-use assay_runtime::{
-    begin,
-    list::{self, Batches},
-};
+use assay_rpc::list::{self, Batches};
 use sqlx::{PgPool, PgTransaction};
 use tokio::sync::Notify;
 use tonic::{Request, Response, Status};

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use assay_database::{Database, begin};
 use assay_proto::{
     AccountId, CustomerId, Fault, UserGroupId, UserId,
     identity::{CustomerInput, UserInput},
 };
-use assay_runtime::{Database, Runtime, begin};
+use assay_runtime::Runtime;
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{PgPool, PgTransaction};
 use tokio::sync::oneshot;

@@ -27,6 +27,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use assay_auth::{Seal, Verifier, guard};
+use assay_database::Database;
 use assay_events::{Consumer, EVENT, EventType, Nats, RecordKind, Relay, Stream};
 use assay_proto::{
     DESCRIPTORS,
@@ -37,7 +38,8 @@ use assay_proto::{
         user_settings_service_server::UserSettingsServiceServer,
     },
 };
-use assay_runtime::{Database, Runtime, grpc};
+use assay_rpc::grpc;
+use assay_runtime::Runtime;
 use assay_work::{Work, watch};
 use sqlx::migrate::Migrator;
 use tokio::{

@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
+use assay_database::{Database, begin};
 use assay_proto::{AccountId, Fault};
-use assay_runtime::{Database, Runtime, begin};
+use assay_runtime::Runtime;
 use assay_work::{InTurns, Turns, causes};
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;

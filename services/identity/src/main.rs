@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use assay_auth::SealConfig;
+use assay_database::{DatabaseConfig, Migrate};
 use assay_events::command::Replay;
 use assay_identity::{FirstLogin, FirstSecret};
-use assay_runtime::{CommandLine, DatabaseConfig, Migrate, Runtime, run_with_commands};
+use assay_runtime::{CommandLine, Runtime, run_with_commands};
 use assay_work::WorkCommand;
 use clap::Subcommand;
 use secrecy::ExposeSecret;

@@ -7,8 +7,8 @@ mod store;
 use std::{net::IpAddr, time::Duration};
 
 use assay_auth::{hash_of_secret, new_secret};
+use assay_database::begin;
 use assay_proto::{AccountId, CustomerId, Fault, UserId};
-use assay_runtime::begin;
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{PgPool, PgTransaction};
 

@@ -12,9 +12,10 @@ use std::{
 };
 
 use assay_auth::{REVOCATIONS, UnconfirmedCaller, Verifier};
+use assay_database::{Database, begin};
 use assay_events::Nats;
 use assay_proto::Fault;
-use assay_runtime::{Database, Runtime, begin};
+use assay_runtime::Runtime;
 use sqlx::{PgConnection, PgPool};
 use tokio::{
     sync::{Mutex, Notify},

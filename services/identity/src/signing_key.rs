@@ -7,8 +7,9 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::Context;
 use assay_auth::{Grant, Issuer, Seal, SealConfig, SigningKey, Verifier};
+use assay_database::connect_options;
 use assay_proto::Fault;
-use assay_runtime::{Runtime, connect_options};
+use assay_runtime::Runtime;
 use jsonwebtoken::jwk::JwkSet;
 use secrecy::SecretString;
 use sqlx::{Connection, PgConnection, PgPool, PgTransaction};

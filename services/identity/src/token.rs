@@ -6,6 +6,7 @@ pub(crate) mod rules;
 use std::time::Duration;
 
 use assay_auth::{Caller, Grant, Session, UnconfirmedCaller, client_address, hash_of_secret};
+use assay_database::begin;
 use assay_proto::{
     CustomerId, Fault,
     identity::{
@@ -13,7 +14,6 @@ use assay_proto::{
         RevocationList, Token, token_service_server,
     },
 };
-use assay_runtime::begin;
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 

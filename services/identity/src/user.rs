@@ -4,6 +4,7 @@ mod rules;
 mod store;
 
 use assay_auth::{Caller, UnconfirmedCaller, client_address};
+use assay_database::begin;
 use assay_proto::{
     Fault, Permissions, UserGroupId, UserId,
     identity::{
@@ -13,10 +14,7 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change, difference};
-use assay_runtime::{
-    begin,
-    list::{self, Batches},
-};
+use assay_rpc::list::{self, Batches};
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 

@@ -4,6 +4,7 @@ pub(crate) mod rules;
 pub(crate) mod store;
 
 use assay_auth::{Caller, UnconfirmedCaller};
+use assay_database::begin;
 use assay_proto::{
     Fault, Permissions, UserGroupId,
     identity::{
@@ -12,7 +13,6 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change, difference};
-use assay_runtime::begin;
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 

@@ -3,6 +3,7 @@
 mod store;
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_proto::{
     CustomerId, Fault, UserId,
     identity::{
@@ -10,7 +11,6 @@ use assay_proto::{
     },
 };
 use assay_records::{Change, difference};
-use assay_runtime::begin;
 use sqlx::{PgConnection, PgPool};
 use tonic::{Request, Response, Status};
 

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use assay_events::Subscribers;
+use assay_fair::Throttle;
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::Throttle;
 use assay_work::{Patience, Queue, Work};
 use async_nats::Client;
 use sqlx::{AssertSqlSafe, PgPool, PgTransaction};

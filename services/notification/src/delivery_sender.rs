@@ -5,8 +5,9 @@ mod client;
 use std::{sync::Arc, time::Duration};
 
 use assay_auth::Seal;
+use assay_database::{Database, begin};
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::{Database, Runtime, begin, trace};
+use assay_runtime::{Runtime, trace};
 use assay_work::{InTurns, MOST_TAKEN, NO_END, Turns, announce};
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use sqlx::PgPool;

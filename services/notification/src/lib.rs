@@ -17,6 +17,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use assay_auth::{Seal, SealConfig, Verifier, guard};
+use assay_database::{Database, DatabaseConfig};
 use assay_events::{Consumer, EVENT, LostDeletions, Nats, NatsConfig, Owner, Relay};
 use assay_proto::{
     DESCRIPTORS,
@@ -25,7 +26,8 @@ use assay_proto::{
         webhook_service_server::WebhookServiceServer,
     },
 };
-use assay_runtime::{Database, DatabaseConfig, Networks, Runtime, grpc};
+use assay_rpc::grpc;
+use assay_runtime::{Networks, Runtime};
 use assay_work::{Work, watch};
 use sqlx::migrate::Migrator;
 use tokio::{net::TcpListener, sync::Notify};

@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use assay_auth::SealConfig;
+use assay_database::{DatabaseConfig, Migrate};
 use assay_events::command::{NatsCommand, Replay};
-use assay_runtime::{CommandLine, DatabaseConfig, Migrate, nats::NatsServers, run_with_commands};
+use assay_runtime::{CommandLine, nats::NatsServers, run_with_commands};
 use assay_work::WorkCommand;
 use clap::Subcommand;
 

@@ -6,6 +6,8 @@ pub(crate) mod store;
 mod watch;
 
 use assay_auth::Caller;
+use assay_database::begin;
+use assay_fair::Shares;
 use assay_proto::{
     Fault, NotificationId, NotificationOrigin,
     notification::{
@@ -14,10 +16,7 @@ use assay_proto::{
         notification_service_server,
     },
 };
-use assay_runtime::{
-    Shares, begin,
-    list::{self, Batches},
-};
+use assay_rpc::list::{self, Batches};
 use futures::{StreamExt, TryStreamExt};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use assay_database::Database;
 use assay_events::Nats;
+use assay_fair::Throttle;
 use assay_proto::Fault;
-use assay_runtime::{Database, Runtime, Throttle};
+use assay_runtime::Runtime;
 use sqlx::PgPool;
 use tokio::time::sleep;
 

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use assay_events::Subject;
+use assay_fair::{Notifier, Waiter};
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::{Notifier, Runtime, Waiter, nats::subscribe};
+use assay_runtime::{Runtime, nats::subscribe};
 use async_nats::Client;
 use tokio::sync::Notify;
 

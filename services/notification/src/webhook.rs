@@ -7,6 +7,7 @@ pub(crate) mod secret;
 pub(crate) mod store;
 
 use assay_auth::{Caller, Seal};
+use assay_database::begin;
 use assay_proto::{
     Fault, NotificationId, WebhookId,
     notification::{
@@ -17,10 +18,7 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change};
-use assay_runtime::{
-    begin,
-    list::{self, Batches},
-};
+use assay_rpc::list::{self, Batches};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 

@@ -1,6 +1,6 @@
 //! Deletions whose events are neither in NATS nor in an outbox any more.
 
-use assay_runtime::connect_options;
+use assay_database::connect_options;
 use assay_testkit::eventually;
 use secrecy::SecretString;
 use serde_json::json;

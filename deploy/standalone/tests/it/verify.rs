@@ -1,6 +1,6 @@
 //! `verify` finds differences between stored data and results, and `rebuild` repairs them.
 
-use assay_runtime::connect_options;
+use assay_database::connect_options;
 use assay_testkit::{Api, eventually};
 use secrecy::SecretString;
 use serde_json::json;

@@ -9,7 +9,7 @@ use assay_proto::{
     },
 };
 use assay_records::{Check, elements};
-use assay_runtime::body::Memory;
+use assay_rpc::body::Memory;
 use assay_weight::HEAVIEST;
 use csv::{ErrorKind, ReaderBuilder, StringRecord};
 use serde::de::IgnoredAny;
@@ -185,7 +185,7 @@ fn malformed(error: &csv::Error) -> Fault {
 #[cfg(test)]
 mod tests {
     use assay_proto::CustomerId;
-    use assay_runtime::body::Intake;
+    use assay_rpc::body::Intake;
     use tokio::task::spawn_blocking;
 
     use super::*;

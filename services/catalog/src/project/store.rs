@@ -4,7 +4,7 @@ use assay_proto::{
     CustomerId, Fault, InputColumns, ProjectId, Rendered, UserId,
     catalog::{ListFilter, Project, ProjectEntry, ProjectInput, RecordKind},
 };
-use assay_runtime::list::{Rows, Slice};
+use assay_rpc::list::{Rows, Slice};
 use sqlx::{
     AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
 };

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use assay_database::begin;
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestPlanId, TestSetId,
 };
-use assay_runtime::begin;
 use assay_work::{Patience, Queue, Work};
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgPool, PgTransaction};
 use uuid::Uuid;

@@ -2,8 +2,8 @@
 //! the versions of their records change, so this is possible at any time.
 
 use assay_auth::{Seal, SealConfig};
+use assay_database::connect_options;
 use assay_proto::{CustomerId, Fault, Variable};
-use assay_runtime::connect_options;
 use secrecy::SecretString;
 use sqlx::{AssertSqlSafe, Connection, Decode, Encode, PgConnection, Postgres, Type, types::Json};
 use uuid::Uuid;

@@ -1,11 +1,11 @@
 //! Test sets that clients know by name.
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_proto::{
     CustomerId, Fault, Permission, ProjectId, TestSetId,
     catalog::{FindTestSetRequest, ProjectInput, SnapshotTarget, TestSetInput},
 };
-use assay_runtime::begin;
 use sqlx::{PgPool, PgTransaction};
 use uuid::Uuid;
 

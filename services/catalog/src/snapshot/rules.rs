@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use assay_proto::{Fault, TestCaseId, TestPlanId, catalog::ReportedTestCase};
 use assay_records::{Check, MOST_PROBLEMS, below};
-use assay_runtime::parts;
+use assay_rpc::parts;
 use sqlx::FromRow;
 
 pub(super) const SUBJECT: &str = "SubjectId";

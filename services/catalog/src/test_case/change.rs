@@ -6,12 +6,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use assay_fair::{Gather, Shares};
 use assay_proto::{
     CustomerId, Fault, InputArrays, OnConstraint, ProjectId, TestCaseId,
     catalog::{TestCase, TestCaseInput, UpdateTestCaseRequest},
 };
 use assay_records::{Action, Change};
-use assay_runtime::{Gather, Shares};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, PgPool};
 use tonic::Status;

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use assay_proto::{Classification, CustomerId, Fault, TestCaseId};
-use assay_runtime::parts::bounded;
+use assay_rpc::parts::bounded;
 use prost::Message;
 use sqlx::{PgTransaction, types::Json};
 

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use assay_database::begin;
+use assay_fair::{Gather, Shares};
 use assay_proto::{
     CustomerId, Fault, InputArrays, InputColumns, ProjectId, TestCaseId,
     catalog::{CreateTestCaseRequest, TestCase, TestCaseInput},
 };
 use assay_records::Action;
-use assay_runtime::{Gather, Shares, begin};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool};
 use uuid::Uuid;

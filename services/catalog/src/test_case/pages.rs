@@ -4,7 +4,7 @@ use assay_proto::{
     Batch as _, CustomerId, Fault, Listed as _, Page, ProjectId, Rendered,
     catalog::{TestCaseBatch, TestCaseEntry},
 };
-use assay_runtime::list::{Slice, USUAL_PAGE};
+use assay_rpc::list::{Slice, USUAL_PAGE};
 use futures::TryStreamExt as _;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgPool};
 

@@ -4,7 +4,7 @@ use assay_proto::{
     CustomerId, Fault, TestSetId,
     catalog::{TestCase, TestSet},
 };
-use assay_runtime::list::{self, Batches, Rows, Slice};
+use assay_rpc::list::{self, Batches, Rows, Slice};
 use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::{PgConnection, PgPool};
 use tonic::{Response, Status};

@@ -4,7 +4,7 @@
 //! archive.
 
 use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId, TestSetId, catalog::TestCase};
-use assay_runtime::list::{Rows, Slice};
+use assay_rpc::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
 use super::rules::{self, References};

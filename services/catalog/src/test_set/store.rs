@@ -4,7 +4,7 @@ use assay_proto::{
     CustomerId, Fault, InputColumns, ProjectId, Rendered, TestCaseId, TestSetId,
     catalog::{RecordKind, TestSet, TestSetEntry, TestSetInput},
 };
-use assay_runtime::list::{Rows, Slice};
+use assay_rpc::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
 use crate::records::{Columns, ProjectRecord};

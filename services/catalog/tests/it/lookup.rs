@@ -1,7 +1,7 @@
 //! Lookups of records that do not count as openings.
 
 use assay_proto::catalog::{lookup_service_client::LookupServiceClient, *};
-use assay_runtime::grpc::Channel;
+use assay_rpc::grpc::Channel;
 use assay_testkit::assert_planned_once;
 use tonic::Response;
 

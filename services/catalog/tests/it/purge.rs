@@ -278,7 +278,7 @@ async fn deleting_a_customer_removes_its_projects_and_prevents_new_ones() {
     let kept = other.case(&kept, "a").await;
     let before = deleted(&world).await.len();
 
-    let mut tx = assay_runtime::begin(&world.db).await.unwrap();
+    let mut tx = assay_database::begin(&world.db).await.unwrap();
     assay_catalog::delete_customer(&mut tx, user.identity.customer).await.unwrap();
     tx.commit().await.unwrap();
     assert_eq!(fault(user.find_case(None, &case.id).await), "not_found");

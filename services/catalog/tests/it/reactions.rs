@@ -198,7 +198,7 @@ async fn a_message_with_500_reports_is_applied() {
 async fn another_customers_events_change_nothing() {
     let shown = Shown::start().await;
     let stranger = shown.world.user().await.identity.customer;
-    let mut tx = assay_runtime::begin(&shown.world.db).await.unwrap();
+    let mut tx = assay_database::begin(&shown.world.db).await.unwrap();
     let execution = ExecutionId::new();
     let report = shown.report(TestReportId::new(), 1, 1, TestResult::Passed);
     execution_changed(
@@ -238,7 +238,7 @@ async fn events_of_the_execution_service_are_applied_from_nats() {
     let reports = EventType::Reports(ReportsAction::Finished);
     let ended = EventType::Execution(ExecutionAction::Completed);
     let other = "an event that the catalog ignores";
-    let mut tx = assay_runtime::begin(&outbox).await.unwrap();
+    let mut tx = assay_database::begin(&outbox).await.unwrap();
     for event in [
         Event::new(customer, execution, archived, &other),
         Event::new(customer, report, reports, &finished),

@@ -104,13 +104,13 @@ impl Shown {
     }
 
     pub(crate) async fn apply(&self, execution: &ExecutionChanged) {
-        let mut tx = assay_runtime::begin(&self.world.db).await.unwrap();
+        let mut tx = assay_database::begin(&self.world.db).await.unwrap();
         execution_changed(&mut tx, self.user.identity.customer, execution).await.unwrap();
         tx.commit().await.unwrap();
     }
 
     pub(crate) async fn apply_reports(&self, reports: &ReportsChanged) {
-        let mut tx = assay_runtime::begin(&self.world.db).await.unwrap();
+        let mut tx = assay_database::begin(&self.world.db).await.unwrap();
         reports_changed(&mut tx, self.user.identity.customer, reports).await.unwrap();
         tx.commit().await.unwrap();
     }

@@ -13,7 +13,7 @@ use assay_proto::{
         test_set_service_client::TestSetServiceClient, *,
     },
 };
-use assay_runtime::grpc::Channel;
+use assay_rpc::grpc::Channel;
 use assay_testkit::TestUser;
 use futures::TryStreamExt as _;
 use tonic::{Request, Response, Streaming};

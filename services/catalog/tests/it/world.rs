@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use assay_auth::{Seal, SealConfig, guard, new_seal_key};
 use assay_catalog::Openings;
+use assay_fair::Shares;
 use assay_proto::{
     Batch, DESCRIPTORS, Page,
     catalog::{Snapshot, SnapshotTarget, TakeSnapshotRequest, TestSet},
 };
-use assay_runtime::{
-    Runtime, Shares,
-    grpc::{self, Channel},
-};
+use assay_rpc::grpc::{self, Channel};
+use assay_runtime::Runtime;
 use assay_testkit::{TestDatabase, TestKeys, TestUser};
 use secrecy::SecretString;
 use sqlx::{PgPool, postgres::PgPoolOptions};

@@ -104,7 +104,7 @@ async fn histories(
         return Ok(Histories::default());
     }
     let id = ExecutionId::from_record(&state.execution.id)?;
-    let rule = rule(tx, customer, id).await?;
+    let rule = rule_of(tx, customer, id).await?;
     let branch = state.execution.branch.as_deref().unwrap_or_default();
     let origins = store::origins(tx, customer, &state.baseline).await?;
     let results = store::results(tx, customer, &state.baseline, &sought).await?;
@@ -112,7 +112,7 @@ async fn histories(
 }
 
 /// Returns the thresholds by which the results of an execution are judged.
-pub async fn rule(
+pub async fn rule_of(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: ExecutionId,

@@ -10,7 +10,7 @@ use assay_proto::{
     CustomerId, Fault, InstanceId, TestReportId,
     execution::{Instance, InstanceAttempt, InstanceEntry, Step, StepHistory},
 };
-use assay_runtime::list::Slice;
+use assay_rpc::list::Slice;
 use sqlx::PgPool;
 
 use self::steps::StoredStep;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use assay_fair::Throttle;
 use assay_proto::{CustomerId, Fault, TestReportId};
-use assay_runtime::Throttle;
 use assay_work::Age;
 use sqlx::PgPool;
 

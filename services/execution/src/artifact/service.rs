@@ -12,7 +12,7 @@ use assay_proto::{
         UploadArtifactRequest, UploadArtifactTarget, artifact_service_server,
     },
 };
-use assay_runtime::{
+use assay_rpc::{
     body::open,
     list::{Batches, answer},
 };

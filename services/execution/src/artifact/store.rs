@@ -6,7 +6,7 @@ use assay_proto::{
     ArtifactId, CustomerId, ExecutionId, Fault, LeaseId, OnConstraint, ShareLinkId, TestReportId,
     execution::ArtifactEntry,
 };
-use assay_runtime::list::Slice;
+use assay_rpc::list::Slice;
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgTransaction};
 use uuid::Uuid;
 

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_ledger::{execution, lease, schedule, settle, test_report, time_limits::TimeLimits};
 use assay_proto::{
     CustomerId, ExecutionId, Fault, TestReportId,
     execution::{Lease, LeaseInput},
 };
-use assay_runtime::begin;
 use sqlx::PgPool;
 
 /// Leases the first schedules of a queue. Returns `None` if the queue is empty.

@@ -1,5 +1,6 @@
 //! Ends leases, with their reports or by returning their schedules to the queue.
 
+use assay_database::begin;
 use assay_ledger::{
     execution,
     lease::{self, LeaseStatus, lost},
@@ -12,7 +13,6 @@ use assay_ledger::{
     test_report,
 };
 use assay_proto::{CustomerId, Fault, LeaseId, TestReportId, execution::CompleteLeaseInput};
-use assay_runtime::begin;
 use sqlx::{PgPool, PgTransaction};
 
 use crate::queue::Queue;

@@ -8,7 +8,7 @@ use assay_proto::{
     Batch as _, CustomerId, LeaseId,
     execution::{CompleteLeaseInput, Lease, LeaseBatch},
 };
-use assay_runtime::list::Batches;
+use assay_rpc::list::Batches;
 use futures::{StreamExt, stream};
 use sqlx::PgPool;
 use tonic::{Code, Response, Status};

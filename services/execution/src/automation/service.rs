@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_ledger::{
     instance,
     lease::{self, LeaseStatus, lost},
@@ -17,8 +18,7 @@ use assay_proto::{
     },
 };
 use assay_records::Check;
-use assay_runtime::{
-    begin,
+use assay_rpc::{
     body::{Body, Memory, open},
     list::Batches,
 };

@@ -6,13 +6,13 @@
 
 use std::time::{Duration, Instant};
 
+use assay_fair::Shares;
 use assay_ledger::change::{self, replay};
 use assay_proto::{
     CustomerId, Fault, TestSetId,
     catalog::Gate,
     execution::{Backtest, BacktestDifference, VerdictState},
 };
-use assay_runtime::Shares;
 use sqlx::PgPool;
 
 use super::{

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use assay_auth::Caller;
+use assay_fair::Shares;
 use assay_proto::{
     ProjectId, TestSetId,
     catalog::GetGateRequest,
     execution::{Backtest, BacktestGateRequest, backtest_service_server},
 };
-use assay_runtime::Shares;
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 

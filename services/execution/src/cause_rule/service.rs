@@ -1,6 +1,7 @@
 //! The gRPC service of cause rules.
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_events::publish;
 use assay_ledger::{
     cause_rule::{
@@ -19,10 +20,7 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Check};
-use assay_runtime::{
-    begin,
-    list::{Batches, answer},
-};
+use assay_rpc::list::{Batches, answer};
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 

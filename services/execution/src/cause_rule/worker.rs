@@ -3,9 +3,11 @@
 
 use std::time::{Duration, Instant};
 
+use assay_database::{Database, begin, exclusively};
+use assay_fair::rest;
 use assay_ledger::failure::derivation;
 use assay_proto::{CustomerId, Fault, ProjectId};
-use assay_runtime::{Database, Runtime, begin, exclusively, rest};
+use assay_runtime::Runtime;
 use assay_work::{Attempt, Patience, Queue, Work};
 use sqlx::PgPool;
 use tokio::time::sleep;

@@ -8,7 +8,7 @@ use assay_proto::{
         DebugReport, DebugResult, GetDebugRecordRequest, InstanceEntry, debug_service_server,
     },
 };
-use assay_runtime::list::{self, Batches};
+use assay_rpc::list::{self, Batches};
 use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};

@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use assay_database::{Database, exclusively};
+use assay_fair::Throttle;
 use assay_ledger::{
     deletion::{
         records,
@@ -11,7 +13,7 @@ use assay_ledger::{
     removal,
 };
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
-use assay_runtime::{Database, Runtime, Throttle, exclusively};
+use assay_runtime::Runtime;
 use assay_work::Attempt;
 use sqlx::PgPool;
 use tokio::time::sleep;

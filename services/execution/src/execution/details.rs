@@ -5,7 +5,7 @@ use assay_proto::{
     CustomerId, ExecutionId, ProjectId,
     execution::{Execution, TestReport},
 };
-use assay_runtime::list::Batches;
+use assay_rpc::list::Batches;
 use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 use tonic::{Response, Status};

@@ -2,7 +2,7 @@
 //! statements of its own, so that no connection is held while a long history is searched.
 
 use assay_proto::{ExecutionStatistic, Fault, execution::ExecutionEntry};
-use assay_runtime::list::{Rows, Slice};
+use assay_rpc::list::{Rows, Slice};
 use futures::TryStreamExt;
 use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;

@@ -1,6 +1,7 @@
 //! Opens executions, whose clients report test cases that no list names before.
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_events::ExecutionAction;
 use assay_ledger::{
     execution::{
@@ -17,7 +18,6 @@ use assay_proto::{
     catalog::{FindTestSetRequest, SnapshotTarget},
     execution::{ExecutionMode, OpenExecutionInput, OpenExecutionRequest},
 };
-use assay_runtime::begin;
 use prost::Message;
 use sqlx::PgTransaction;
 use tonic::Status;

@@ -1,6 +1,7 @@
 //! The gRPC service of executions.
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_ledger::{
     execution::{rules, store},
     progress::report::Ending,
@@ -17,10 +18,7 @@ use assay_proto::{
     },
 };
 use assay_records::{Change, Check};
-use assay_runtime::{
-    begin,
-    list::{Batches, answer},
-};
+use assay_rpc::list::{Batches, answer};
 use tonic::{Request, Response, Status};
 
 use super::{

@@ -1,6 +1,7 @@
 //! Starts executions.
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_events::ExecutionAction;
 use assay_ledger::{
     execution::{
@@ -19,7 +20,6 @@ use assay_proto::{
     execution::{ExecutionMode, StartExecutionRequest},
 };
 use assay_records::Check;
-use assay_runtime::begin;
 use prost::Message;
 use tonic::Status;
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use assay_fingerprint::Fingerprint;
 use assay_ledger::progress::execution::ExecutionState;
 use assay_proto::{CustomerId, ExecutionId, Fault, execution::Failure};
-use assay_runtime::list::{Rows, Slice};
+use assay_rpc::list::{Rows, Slice};
 use futures::{StreamExt, stream};
 use sqlx::{FromRow, PgPool};
 use uuid::Uuid;

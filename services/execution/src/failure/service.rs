@@ -9,7 +9,7 @@ use assay_proto::{
     execution::{FailureBatch, ListFailuresRequest, failure_service_server},
     name_of,
 };
-use assay_runtime::list::{Batches, answer};
+use assay_rpc::list::{Batches, answer};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 

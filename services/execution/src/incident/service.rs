@@ -8,7 +8,7 @@ use assay_proto::{
         GetIncidentRequest, Incident, IncidentBatch, ListIncidentsRequest, incident_service_server,
     },
 };
-use assay_runtime::list::{Batches, answer};
+use assay_rpc::list::{Batches, answer};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 

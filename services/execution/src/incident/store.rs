@@ -4,7 +4,7 @@ use assay_proto::{
     CustomerId, ExecutionId, Fault, IncidentId, ProjectId,
     execution::{Incident, IncidentEntry, IncidentExecution},
 };
-use assay_runtime::list::{Rows, Slice};
+use assay_rpc::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgPool, PgTransaction};
 
 use super::evidence::{Cause, Completed, NEAR, is_of_time};

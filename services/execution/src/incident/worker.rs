@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use assay_database::{Database, begin, exclusively};
 use assay_proto::{CustomerId, ExecutionId, Fault};
-use assay_runtime::{Database, Runtime, begin, exclusively};
+use assay_runtime::Runtime;
 use assay_work::{Attempt, Patience, Queue, Work};
 use sqlx::{AssertSqlSafe, PgPool};
 use tokio::time::sleep;

@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use assay_fair::Throttle;
 use assay_proto::{CustomerId, ExecutionId, Fault};
-use assay_runtime::Throttle;
 use assay_work::{Patience, Queue, Work};
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
 

@@ -5,7 +5,7 @@ use assay_proto::{
     CustomerId, Fault, ProjectId, TestCaseId,
     execution::{Insight, InsightKind},
 };
-use assay_runtime::list::{Rows, Slice};
+use assay_rpc::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgPool};
 
 /// Maximum number of test cases that are considered, those with the highest scores.

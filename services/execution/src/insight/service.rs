@@ -7,7 +7,7 @@ use assay_proto::{
     execution::{InsightBatch, ListInsightsRequest, insight_service_server},
 };
 use assay_records::Check;
-use assay_runtime::list::{Batches, answer};
+use assay_rpc::list::{Batches, answer};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 

@@ -1,6 +1,7 @@
 //! The gRPC service of known failures.
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_events::{Event, RecordKind, publish};
 use assay_fingerprint::Fingerprint;
 use assay_ledger::{
@@ -17,10 +18,7 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change};
-use assay_runtime::{
-    begin,
-    list::{Batches, answer},
-};
+use assay_rpc::list::{Batches, answer};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 

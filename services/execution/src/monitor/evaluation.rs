@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use assay_database::{Database, begin, exclusively};
 use assay_judge::{
     Rule, is_outage,
     monitor::{Finding, observe},
@@ -16,7 +17,7 @@ use assay_proto::{
     CustomerId, ExecutionId, Fault, MonitorId, ProjectId,
     execution::{Monitor, MonitorActionKind},
 };
-use assay_runtime::{Database, Runtime, begin, exclusively};
+use assay_runtime::Runtime;
 use assay_work::{Attempt, Patience, Queue, Work};
 use sqlx::{AssertSqlSafe, PgPool, PgTransaction};
 use tokio::time::sleep;
@@ -152,7 +153,7 @@ async fn evaluate_execution(
         return Ok(());
     }
     let ended = Ended { customer, project, id };
-    let rule = change::rule(tx, customer, id).await?;
+    let rule = change::rule_of(tx, customer, id).await?;
     let mut executions = change::series(tx, customer, state).await?;
     executions.insert(0, id.0);
     for monitor in &monitors {

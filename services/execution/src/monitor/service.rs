@@ -1,6 +1,7 @@
 //! The gRPC service of monitors.
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_events::{Event, RecordKind, publish};
 use assay_ledger::event;
 use assay_proto::{
@@ -13,10 +14,7 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change};
-use assay_runtime::{
-    begin,
-    list::{Batches, answer},
-};
+use assay_rpc::list::{Batches, answer};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 

@@ -4,14 +4,12 @@
 use std::time::Instant;
 
 use assay_auth::Caller;
+use assay_fair::Throttle;
 use assay_proto::{
     CustomerId, ExecutionId, Fault, InputColumns, MonitorId, ProjectId,
     execution::{Monitor, MonitorAction, MonitorInput},
 };
-use assay_runtime::{
-    Throttle,
-    list::{Rows, Slice},
-};
+use assay_rpc::list::{Rows, Slice};
 use sqlx::{
     AssertSqlSafe, PgExecutor, PgPool, PgTransaction, Postgres, postgres::PgArguments,
     query::QueryAs,

@@ -42,7 +42,7 @@ pub(super) async fn of_customer(
 
 /// Adds up the rows of each customer and kind. Only one program does so at a time.
 pub(super) async fn add_up(db: &PgPool) -> Result<(), Fault> {
-    let mut tx = assay_runtime::begin(db).await?;
+    let mut tx = assay_database::begin(db).await?;
     let lock = "select pg_try_advisory_xact_lock(hashtextextended('assay usage', 0))";
     if !sqlx::query_scalar(lock).fetch_one(&mut *tx).await? {
         return Ok(());

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use assay_database::Database;
 use assay_proto::Fault;
-use assay_runtime::{Database, Runtime};
+use assay_runtime::Runtime;
 use metrics::{Unit, describe_counter, describe_gauge, gauge};
 use tokio::time::sleep;
 

@@ -1,9 +1,9 @@
 //! Changes of launches that have started: their attributes and their description.
 
+use assay_database::begin;
 use assay_events::ExecutionAction;
 use assay_ledger::{execution::store as executions, settle::events::announce};
 use assay_proto::{CustomerId, Fault, LaunchId};
-use assay_runtime::begin;
 
 use super::{
     Launches, OfProject,

@@ -6,6 +6,7 @@
 //! has arrived since, that step fails and the launch stays due. So a crash at any point repeats the whole, and
 //! repeating it finds the files of logs by their names and changes nothing else.
 
+use assay_database::begin;
 use assay_formats::reportportal::{Launch, Launched};
 use assay_ledger::{
     execution::{rules::can_complete, store as executions},
@@ -14,7 +15,7 @@ use assay_ledger::{
     test_report,
 };
 use assay_proto::{ExecutionId, Fault, catalog::Snapshot};
-use assay_runtime::{begin, body::Memory};
+use assay_rpc::body::Memory;
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
 use tonic::{Code, Status};

@@ -1,6 +1,7 @@
 //! Requests of launches that do not become results, because the execution has ended before or they
 //! arrived late. They are kept as artifacts.
 
+use assay_database::begin;
 use assay_formats::parse_lenient;
 use assay_ledger::{
     execution::{rules::can_complete, store as executions},
@@ -8,7 +9,6 @@ use assay_ledger::{
     settle::end_execution,
 };
 use assay_proto::Fault;
-use assay_runtime::begin;
 use serde_json::{Value, json};
 use tonic::Status;
 

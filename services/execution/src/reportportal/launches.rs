@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use assay_fair::Shares;
 use assay_proto::{CustomerId, ExecutionId, Fault, LaunchId, execution::Launch};
-use assay_runtime::Shares;
 use sqlx::PgPool;
 
 use super::{

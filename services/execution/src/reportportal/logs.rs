@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use assay_formats::lenient;
 use assay_proto::{Fault, execution::LaunchEntryKind};
 use assay_records::elements;
-use assay_runtime::body::{Body, File, Memory};
+use assay_rpc::body::{Body, File, Memory};
 use serde_json::{Value, json};
 use uuid::Uuid;
 

@@ -1,6 +1,7 @@
 //! Launches of several processes that an agent merges into one when they have finished.
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_ledger::{
     execution::{rules::can_cancel, store as executions},
     progress::report::Ending,
@@ -11,7 +12,6 @@ use assay_proto::{
     execution::{ExecutionInput, Launch},
 };
 use assay_records::Change;
-use assay_runtime::begin;
 use sqlx::PgTransaction;
 use tonic::Status;
 

@@ -3,8 +3,9 @@
 
 use std::{collections::HashMap, time::Duration};
 
+use assay_database::Database;
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::{Database, Runtime};
+use assay_runtime::Runtime;
 use futures::{StreamExt, stream::FuturesUnordered};
 use tokio::{
     join,

@@ -9,7 +9,7 @@ use assay_proto::{
         StartLaunchRequest, UpdateLaunchRequest, launch_service_server,
     },
 };
-use assay_runtime::body::{Memory, open};
+use assay_rpc::body::{Memory, open};
 use tonic::{Request, Response, Status, Streaming};
 use uuid::Uuid;
 

@@ -1,8 +1,8 @@
 //! Requests that are stored until their launch is over. Those that arrive at the same time share a
 //! statement.
 
+use assay_fair::{Gather, Shares};
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::{Gather, Shares};
 use sqlx::PgPool;
 
 use super::{

@@ -3,6 +3,7 @@
 use std::mem::take;
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_ledger::{
     execution::{
         rules::{no_new_results, require_external},
@@ -13,7 +14,7 @@ use assay_ledger::{
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, catalog::Snapshot, execution::ReportedResults,
 };
-use assay_runtime::{begin, body::Memory};
+use assay_rpc::body::Memory;
 use sqlx::PgTransaction;
 use tonic::Status;
 

@@ -11,7 +11,7 @@ use assay_proto::{
     CustomerId, ExecutionId, Fault, TestCaseId,
     catalog::{ReportedTestCase, Snapshot, SnapshotTarget, SnapshotTestCase},
 };
-use assay_runtime::body::{Intake, Memory};
+use assay_rpc::body::{Intake, Memory};
 use sqlx::{PgPool, PgTransaction};
 use tonic::Status;
 

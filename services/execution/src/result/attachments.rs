@@ -7,7 +7,7 @@ use std::{
 
 use assay_formats::{Attachment, Content, allure::Files};
 use assay_proto::Fault;
-use assay_runtime::body::Memory;
+use assay_rpc::body::Memory;
 use aws_lc_rs::digest;
 use bytes::Bytes;
 

@@ -6,7 +6,7 @@ use assay_formats::{
     archive,
 };
 use assay_proto::{Fault, TestResult};
-use assay_runtime::body::{Body, File, Memory};
+use assay_rpc::body::{Body, File, Memory};
 use aws_lc_rs::digest;
 
 use super::{
@@ -193,7 +193,7 @@ mod tests {
     use std::io::{Cursor, Write};
 
     use assay_proto::CustomerId;
-    use assay_runtime::body::{Intake, Piece};
+    use assay_rpc::body::{Intake, Piece};
     use futures::{FutureExt, stream};
     use zip::{ZipWriter, write::SimpleFileOptions};
 

@@ -7,7 +7,7 @@ use std::{
 
 use assay_formats::allure::Files;
 use assay_proto::Fault;
-use assay_runtime::body::File;
+use assay_rpc::body::File;
 
 use super::chunks::Chunks;
 

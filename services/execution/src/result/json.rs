@@ -3,7 +3,7 @@
 use assay_ledger::instance::steps;
 use assay_proto::Fault;
 use assay_records::{Check, elements};
-use assay_runtime::body::{File, Memory};
+use assay_rpc::body::{File, Memory};
 use serde_json::value::RawValue;
 
 use crate::result::rules::{self, MOST_VIOLATIONS, Reported};

@@ -10,7 +10,7 @@ use assay_ledger::{
     progress::instance::{Attempt, Detail, Outcome, Slot},
 };
 use assay_proto::{Fault, TestResult, worst};
-use assay_runtime::body::Memory;
+use assay_rpc::body::Memory;
 
 use super::{
     attachments::Attachments,

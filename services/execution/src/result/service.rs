@@ -1,6 +1,7 @@
 //! The gRPC service of results.
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_ledger::{
     execution::{
         rules::{IdempotentRequest, check_idempotency_key, check_reporter, require_open},
@@ -18,8 +19,7 @@ use assay_proto::{
     },
 };
 use assay_records::Check;
-use assay_runtime::{
-    begin,
+use assay_rpc::{
     body::{Body, Memory, open},
     list::Batches,
 };

@@ -1,6 +1,7 @@
 //! The gRPC service of share links.
 
 use assay_auth::{Caller, new_secret};
+use assay_database::begin;
 use assay_ledger::execution::store::find;
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, ShareLinkId,
@@ -9,10 +10,7 @@ use assay_proto::{
         ShareLinkBatch, share_link_service_server,
     },
 };
-use assay_runtime::{
-    begin,
-    list::{Batches, answer},
-};
+use assay_rpc::list::{Batches, answer};
 use secrecy::ExposeSecret;
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use assay_auth::hash_of_secret;
+use assay_fair::Shares;
 use assay_ledger::execution::store::find;
 use assay_proto::{
     Fault, ResultChange, TestReportId,
@@ -13,10 +14,7 @@ use assay_proto::{
     },
     name_of,
 };
-use assay_runtime::{
-    Shares,
-    list::{Batches, answer},
-};
+use assay_rpc::list::{Batches, answer};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 

@@ -6,7 +6,7 @@ use assay_proto::{
     CustomerId, ExecutionId, Fault, ShareLinkId, Timestamp,
     execution::{NewShareLink, ShareLink},
 };
-use assay_runtime::list::Slice;
+use assay_rpc::list::Slice;
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgTransaction};
 
 use super::rules::{DEFAULT, LONGEST, MOST};

@@ -1,7 +1,7 @@
 //! The test cases that have different results in two executions.
 
 use assay_proto::{CustomerId, ExecutionId, Fault, TestCaseId, execution::ResultDifference};
-use assay_runtime::list::{Rows, Slice};
+use assay_rpc::list::{Rows, Slice};
 use sqlx::PgPool;
 
 /// Lists differences, in the order of the ids of the test cases.

@@ -12,7 +12,7 @@ use assay_proto::{
     },
 };
 use assay_records::Check;
-use assay_runtime::list::{self, Batches, Rows, Slice};
+use assay_rpc::list::{self, Batches, Rows, Slice};
 use sqlx::PgPool;
 use tonic::{Code, Request, Response, Status};
 

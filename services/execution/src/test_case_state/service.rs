@@ -1,6 +1,7 @@
 //! The gRPC service of the states of test cases.
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_ledger::test_case_state::{
     enable,
     rules::{self, enabled},
@@ -16,10 +17,7 @@ use assay_proto::{
     },
 };
 use assay_records::Change;
-use assay_runtime::{
-    begin,
-    list::{Batches, answer},
-};
+use assay_rpc::list::{Batches, answer};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 

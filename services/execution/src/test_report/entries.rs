@@ -9,7 +9,7 @@ use assay_proto::{
     name_of,
 };
 use assay_records::{Check, Criterion, criteria};
-use assay_runtime::list::{Rows, Slice};
+use assay_rpc::list::{Rows, Slice};
 use sqlx::{PgPool, QueryBuilder};
 use uuid::Uuid;
 

@@ -7,7 +7,7 @@ use assay_proto::{
     CustomerId, EnumColumn, ExecutionId, Fault, Listed, TestReportId, TestResult,
     execution::TestReport,
 };
-use assay_runtime::list::{self, Rows, Slice};
+use assay_rpc::list::{self, Rows, Slice};
 use futures::Stream;
 use prost::Message;
 use sqlx::{FromRow, PgExecutor, PgPool};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_ledger::{
     execution::store::find,
     instance,
@@ -18,10 +19,7 @@ use assay_proto::{
     },
 };
 use assay_records::Change;
-use assay_runtime::{
-    begin,
-    list::{Batches, answer, pattern},
-};
+use assay_rpc::list::{Batches, answer, pattern};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 

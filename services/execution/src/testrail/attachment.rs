@@ -1,8 +1,9 @@
 //! Files of results, which become artifacts that their instances link.
 
+use assay_database::begin;
 use assay_ledger::instance::steps::{self, StoredStep, Writer};
 use assay_proto::{CustomerId, ExecutionId, Fault};
-use assay_runtime::{begin, body::Body};
+use assay_rpc::body::Body;
 use tonic::Status;
 
 use super::{

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use assay_formats::{Attempt, Nature, Problem, Step, Test, parse_lenient_from, parse_seconds};
 use assay_proto::{Fault, TestResult};
-use assay_runtime::body::{File, Memory};
+use assay_rpc::body::{File, Memory};
 use assay_weight::Weight;
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};

@@ -3,12 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_ledger::test_report;
 use assay_proto::{
     ExecutionId, Fault, ProjectId,
     execution::{AddedRunResult, AddedRunResults},
 };
-use assay_runtime::{begin, body::Memory};
+use assay_rpc::body::Memory;
 use tokio::task::spawn_blocking;
 use tonic::Status;
 

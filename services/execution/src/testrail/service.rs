@@ -1,6 +1,7 @@
 //! The gRPC service of runs.
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_ledger::deletion;
 use assay_proto::{
     CustomerId, Fault, ProjectId,
@@ -10,10 +11,7 @@ use assay_proto::{
         NumberedRecords, UpdateDetailsRequest, run_service_server,
     },
 };
-use assay_runtime::{
-    begin,
-    body::{Body, Memory, open},
-};
+use assay_rpc::body::{Body, Memory, open};
 use tonic::{Request, Response, Status, Streaming};
 use uuid::Uuid;
 

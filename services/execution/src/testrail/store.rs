@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use assay_fair::Throttle;
 use assay_ledger::column::column;
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId};
-use assay_runtime::Throttle;
 use sqlx::{PgExecutor, PgPool, PgTransaction};
 use uuid::Uuid;
 

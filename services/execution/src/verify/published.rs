@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use assay_database::begin;
 use assay_events::{KnownExecutions, KnownReports, ReportsAction};
 use assay_ledger::{
     execution::store::{OF_REPORTS, find},
@@ -12,7 +13,6 @@ use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, TestCaseId,
     events::{ReportState, ReportsChanged},
 };
-use assay_runtime::begin;
 use sqlx::{AssertSqlSafe, FromRow, PgPool};
 use uuid::Uuid;
 

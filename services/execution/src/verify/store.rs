@@ -1,9 +1,9 @@
 //! The stored state and the state derived from results, in PostgreSQL, of all customers.
 
+use assay_database::begin;
 use assay_fingerprint::Fingerprint;
 use assay_ledger::failure::derive;
 use assay_proto::{CustomerId, ExecutionId, Fault};
-use assay_runtime::begin;
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
 
 use super::compare::Difference;

@@ -98,7 +98,7 @@ async fn writers_that_wait_for_one_execution_do_not_delay_other_writers() -> Res
     let (locked, free) = (world.start().await?, world.start().await?);
     let stranger = world.stranger().await;
     copy_for(&world, &stranger, &free).await?;
-    let mut lock = assay_runtime::begin(&world.db).await?;
+    let mut lock = assay_database::begin(&world.db).await?;
     sqlx::query("select from execution where id = $1::uuid for update")
         .bind(&locked.id)
         .execute(&mut *lock)

@@ -9,7 +9,7 @@ use assay_proto::{
         OpenExecutionInput, VerdictState, incident_service_client::IncidentServiceClient,
     },
 };
-use assay_runtime::grpc::Channel;
+use assay_rpc::grpc::Channel;
 use assay_testkit::TestUser;
 use futures::TryStreamExt;
 use serde_json::{Value, json};

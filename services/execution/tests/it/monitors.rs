@@ -12,7 +12,7 @@ use assay_proto::{
         monitor_service_client::MonitorServiceClient,
     },
 };
-use assay_runtime::grpc::Channel;
+use assay_rpc::grpc::Channel;
 use futures::TryStreamExt;
 use serde_json::{Value, json};
 use tonic::{Code, Status};

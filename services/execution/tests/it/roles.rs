@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use assay_database::{Database, DatabaseConfig, Migrate, PoolConfig};
 use assay_execution::{Artifacts, Quota, QuotaConfig, enforce_retention, migrations};
-use assay_runtime::{Database, DatabaseConfig, Migrate, PoolConfig, Runtime};
+use assay_runtime::Runtime;
 use assay_testkit::{TestDatabase, test_dir};
 use secrecy::ExposeSecret;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, PgPool};

@@ -12,7 +12,7 @@ use assay_proto::{
         test_case_state_service_client::TestCaseStateServiceClient,
     },
 };
-use assay_runtime::grpc::Channel;
+use assay_rpc::grpc::Channel;
 use futures::TryStreamExt;
 use serde_json::json;
 use tonic::{Code, Status};

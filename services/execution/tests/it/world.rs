@@ -21,6 +21,7 @@ use assay_execution::{
     ArtifactConfig, Artifacts, ConsoleLinks, FileStoreConfig, Launches, Queue, Quota, QuotaConfig,
     Reconciler, TimeLimits,
 };
+use assay_fair::Shares;
 use assay_proto::{
     DESCRIPTORS,
     execution::{
@@ -30,10 +31,8 @@ use assay_proto::{
         statistics_service_client::StatisticsServiceClient,
     },
 };
-use assay_runtime::{
-    PublicUrl, Runtime, Shares,
-    grpc::{self, Channel},
-};
+use assay_rpc::grpc::{self, Channel};
+use assay_runtime::{PublicUrl, Runtime};
 use assay_testkit::{TestDatabase, TestKeys, TestUser, Wire, test_dir};
 use serde_json::Value;
 use sqlx::PgPool;

@@ -6,7 +6,7 @@ use assay_proto::{
     AccountId, ApiTokenId, CustomerId, Fault, InputColumns, OnConstraint, UserId,
     identity::{ApiToken, ApiTokenInput, NewApiToken},
 };
-use assay_runtime::list::Slice;
+use assay_rpc::list::Slice;
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
 /// The owner, permissions and remaining lifetime of an API token.

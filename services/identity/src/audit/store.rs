@@ -8,7 +8,7 @@ use std::{
 use assay_proto::{
     AccountId, AuditEntryId, CustomerId, Fault, Timestamp, UserId, identity::AuditEntry,
 };
-use assay_runtime::{
+use assay_rpc::{
     history::{self, SCANNED},
     list::{Rows, Slice},
 };

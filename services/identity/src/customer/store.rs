@@ -4,7 +4,7 @@ use assay_proto::{
     CustomerId, Fault, InputColumns, OnConstraint, Rendered,
     identity::{Customer, CustomerEntry, CustomerInput, UserGroup},
 };
-use assay_runtime::list::{Rows, Slice};
+use assay_rpc::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
 const SUBDOMAIN_TAKEN: Fault = Fault::AlreadyExists("customer with this subdomain");

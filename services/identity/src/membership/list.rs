@@ -2,7 +2,7 @@
 
 use assay_auth::Caller;
 use assay_proto::{AccountId, Fault, UserId, identity::Membership};
-use assay_runtime::list::Slice;
+use assay_rpc::list::Slice;
 use sqlx::{AssertSqlSafe, PgExecutor};
 
 /// The memberships of the account `$1` and the invitations to its address, of customers that are

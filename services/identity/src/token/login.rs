@@ -3,8 +3,8 @@
 use std::{net::IpAddr, time::Duration};
 
 use assay_auth::{Grant, Session};
+use assay_database::begin;
 use assay_proto::Fault;
-use assay_runtime::begin;
 use secrecy::SecretString;
 use sqlx::PgPool;
 

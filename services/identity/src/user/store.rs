@@ -5,7 +5,7 @@ use assay_proto::{
     CustomerId, Fault, InputColumns, UserGroupId, UserId,
     identity::{User, UserGroup, UserInput},
 };
-use assay_runtime::list::{Rows, Slice};
+use assay_rpc::list::{Rows, Slice};
 use sqlx::{
     AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
 };

@@ -18,11 +18,8 @@ use assay_proto::{
         user_settings_service_client::UserSettingsServiceClient,
     },
 };
-use assay_runtime::{
-    Runtime,
-    grpc::{self, Channel},
-    install_crypto,
-};
+use assay_rpc::grpc::{self, Channel};
+use assay_runtime::{Runtime, install_crypto};
 use assay_testkit::eventually;
 use sqlx::PgPool;
 use tokio::sync::oneshot;

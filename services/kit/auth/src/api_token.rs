@@ -10,7 +10,7 @@ use assay_proto::{
     Fault,
     identity::{ExchangeApiTokenRequest, token_service_client::TokenServiceClient},
 };
-use assay_runtime::grpc::Channel;
+use assay_rpc::grpc::Channel;
 use moka::sync::Cache;
 use tokio::{sync::Mutex, time::Instant};
 use tonic::Code;

@@ -8,8 +8,9 @@ use std::{
     time::Duration,
 };
 
+use assay_fair::OfCustomer;
 use assay_proto::{ApiTokenId, CustomerId, Fault, Permission, Permissions, UserId};
-use assay_runtime::{OfCustomer, grpc::CLIENT_ADDRESS};
+use assay_rpc::grpc::CLIENT_ADDRESS;
 use http::HeaderMap;
 use tonic::{
     Request,

@@ -3,8 +3,8 @@
 
 mod response;
 
+use assay_fair::Shares;
 use assay_proto::{Fault, Needs, issues, waits};
-use assay_runtime::Shares;
 use axum::{
     Router,
     body::Body,

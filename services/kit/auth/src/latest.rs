@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use assay_proto::identity::{ListRevocationsRequest, token_service_client::TokenServiceClient};
-use assay_runtime::grpc::Channel;
+use assay_rpc::grpc::Channel;
 use tokio::sync::Mutex;
 use tonic::Status;
 

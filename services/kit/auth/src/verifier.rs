@@ -10,7 +10,7 @@ use std::{
 };
 
 use assay_proto::{Fault, Permissions, identity::Revocation};
-use assay_runtime::grpc::Channel;
+use assay_rpc::grpc::Channel;
 use aws_lc_rs::digest::{SHA256, digest};
 use jsonwebtoken::get_current_timestamp;
 use moka::sync::Cache;

@@ -7,11 +7,8 @@
 use std::time::Duration;
 
 use assay_proto::identity::token_service_client::TokenServiceClient;
-use assay_runtime::{
-    Gate, Runtime,
-    grpc::{Channel, MESSAGE_LIMIT},
-    nats,
-};
+use assay_rpc::grpc::{Channel, MESSAGE_LIMIT};
+use assay_runtime::{Gate, Runtime, nats};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 

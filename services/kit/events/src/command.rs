@@ -3,10 +3,8 @@
 
 use std::time::Duration;
 
-use assay_runtime::{
-    connect_options,
-    nats::{NatsServers, connect_now},
-};
+use assay_database::connect_options;
+use assay_runtime::nats::{NatsServers, connect_now};
 use async_nats::Client;
 use clap::{Args, Subcommand};
 use secrecy::SecretString;

@@ -20,7 +20,8 @@ mod subscription;
 
 use std::time::Duration;
 
-use assay_runtime::{Database, Runtime};
+use assay_database::Database;
+use assay_runtime::Runtime;
 use sqlx::{Error, PgPool};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;

@@ -12,7 +12,8 @@
 //! };
 //! use assay_proto::{CustomerId, Fault, TestCaseId, events::RecordChanged};
 //! use assay_records::Action;
-//! use assay_runtime::{Database, Runtime};
+//! use assay_database::Database;
+//! use assay_runtime::Runtime;
 //! use sqlx::PgTransaction;
 //!
 //! const CATALOG: Stream = Stream::of("catalog");

@@ -16,8 +16,9 @@ mod owner;
 
 use std::{mem::replace, sync::Arc, time::Duration};
 
+use assay_database::{Database, begin, exclusively};
 use assay_proto::Fault;
-use assay_runtime::{Database, Runtime, begin, exclusively};
+use assay_runtime::Runtime;
 use assay_work::Age;
 use sqlx::PgPool;
 use tokio::{sync::Notify, time::sleep};

@@ -1,7 +1,7 @@
 //! Publishing events through the outbox.
 
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::parts::PART;
+use assay_rpc::parts::PART;
 use futures::{FutureExt, future::BoxFuture};
 use sqlx::{PgExecutor, PgTransaction, types::Json};
 use uuid::Uuid;

@@ -7,7 +7,9 @@ mod queue;
 
 use std::time::Duration;
 
-use assay_runtime::{Database, Runtime, rest};
+use assay_database::Database;
+use assay_fair::rest;
+use assay_runtime::Runtime;
 use sqlx::{Error, PgPool};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;

@@ -1,45 +1,31 @@
-//! Common parts of all programs of Assay: startup and shutdown, database, servers, connections and
-//! telemetry.
+//! The life of a program: it starts, serves HTTP, reports what it does, and stops without losing work.
+//!
+//! [`run`] reads the settings, starts the telemetry and calls the program with a [`Runtime`], which spawns its
+//! tasks and stops them. Each program serves its state and its metrics on an address of its own
+//! ([`serve_admin`]).
 
 mod admin;
-pub mod body;
-mod database;
 mod entry;
 mod files;
-mod gather;
-pub mod grpc;
-pub mod history;
 pub mod http;
 mod lifecycle;
-pub mod list;
 pub mod nats;
 mod networks;
-mod notifier;
-pub mod parts;
 mod process;
 mod public_url;
-mod shares;
 pub mod telemetry;
-mod throttle;
 mod tls;
 
 pub use assay_program::{parse, stop_signal};
 
 pub use self::{
     admin::{AdminAddress, serve_admin},
-    database::{
-        Database, DatabaseConfig, Migrate, PoolConfig, begin, connect_options, exclusively,
-    },
     entry::{CommandLine, install_crypto, run, run_with_commands, threads},
     files::raise_file_limit,
-    gather::{Gather, LARGEST_BATCH},
-    lifecycle::{Gate, Runtime},
+    lifecycle::{Gate, Runtime, SHUTDOWN_DELAY},
     networks::Networks,
-    notifier::{Notifier, OfCustomer, Waiter},
-    process::Process,
+    process::{Process, Registration},
     public_url::PublicUrl,
-    shares::{Share, Shares},
     telemetry::trace,
-    throttle::{Throttle, pause_after, rest},
     tls::{Tls, TlsConfig},
 };

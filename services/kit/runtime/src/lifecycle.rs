@@ -23,7 +23,7 @@ pub(crate) const TASK: &str = "task";
 
 /// Time between the signal to stop and the end of open connections. Callers see in the meantime
 /// that the program stops serving, and clients that have just connected send their requests.
-pub(crate) const SHUTDOWN_DELAY: Duration = Duration::from_millis(250);
+pub const SHUTDOWN_DELAY: Duration = Duration::from_millis(250);
 
 /// A running program, whose tasks start and end together.
 #[derive(Clone)]
@@ -56,7 +56,7 @@ impl Gate {
     }
 
     /// Opens the gate, or closes it again.
-    pub(crate) fn set(&self, is_open: bool) {
+    pub fn set(&self, is_open: bool) {
         self.open.store(is_open, Ordering::Release);
         if let Some(runtime) = self.runtime.upgrade() {
             runtime.gate_changed.notify_waiters();
@@ -102,7 +102,8 @@ impl Runtime {
         self.0.tls.as_ref()
     }
 
-    pub(crate) fn process(&self) -> &Process {
+    /// Returns the servers of this process.
+    pub fn process(&self) -> &Process {
         &self.0.process
     }
 
@@ -111,7 +112,8 @@ impl Runtime {
         self.0.reflects.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn reflects(&self) -> bool {
+    /// Whether servers that are started now offer gRPC reflection.
+    pub fn reflects(&self) -> bool {
         self.0.reflects.load(Ordering::Relaxed)
     }
 
@@ -175,7 +177,7 @@ impl Runtime {
     }
 
     /// Resolves when a gate is closed, or the program stops.
-    pub(crate) async fn not_ready(&self) {
+    pub async fn not_ready(&self) {
         self.wait_for_gates(false).await;
     }
 

@@ -13,19 +13,20 @@ use axum::Router;
 pub struct Process(Arc<Mutex<HashMap<SocketAddr, Router>>>);
 
 /// A server of the process, until this is dropped.
-pub(crate) struct Registration {
+pub struct Registration {
     process: Process,
     address: SocketAddr,
 }
 
 impl Process {
-    pub(crate) fn serve(&self, address: SocketAddr, app: Router) -> Registration {
+    /// Serves calls of this process to an address, until the registration is dropped.
+    pub fn serve(&self, address: SocketAddr, app: Router) -> Registration {
         self.servers().insert(address, app);
         Registration { process: self.clone(), address }
     }
 
     /// Returns the server at an address, if it belongs to this process.
-    pub(crate) fn server(&self, address: SocketAddr) -> Option<Router> {
+    pub fn server(&self, address: SocketAddr) -> Option<Router> {
         self.servers().get(&address).cloned()
     }
 

@@ -26,8 +26,7 @@ use tracing_subscriber::{
 
 pub use assay_program::{LogConfig, LogFormat};
 
-pub(crate) use self::ids::inject_request_id;
-pub use self::ids::{REQUEST_ID, request_id_in};
+pub use self::ids::{REQUEST_ID, inject_request_id, request_id_in};
 use self::{failures::Failures, ids::Ids, lines::JsonLines};
 use crate::{Runtime, lifecycle::TASK};
 

@@ -93,16 +93,13 @@ impl Tls {
     }
 
     /// Performs a handshake as the server.
-    pub(crate) async fn accept(
-        &self,
-        stream: TcpStream,
-    ) -> io::Result<server::TlsStream<TcpStream>> {
+    pub async fn accept(&self, stream: TcpStream) -> io::Result<server::TlsStream<TcpStream>> {
         let server = self.configs().0;
         timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(server).accept(stream)).await?
     }
 
     /// Performs a handshake with the server of this name.
-    pub(crate) async fn connect(
+    pub async fn connect(
         &self,
         name: &str,
         stream: TcpStream,
@@ -114,7 +111,7 @@ impl Tls {
 
     /// Whether the owner of a certificate is trusted to forward the client's address and request
     /// id.
-    pub(crate) fn may_forward(&self, certificate: &CertificateDer<'_>) -> bool {
+    pub fn may_forward(&self, certificate: &CertificateDer<'_>) -> bool {
         let certificate = EndEntityCert::try_from(certificate);
         let is_forwarder = |name: &str| self.0.forwarders.iter().any(|known| known == name);
         certificate.is_ok_and(|certificate| certificate.valid_dns_names().any(is_forwarder))

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use assay_database::Database;
 use assay_proto::Fault;
-use assay_runtime::{Database, Runtime};
+use assay_runtime::Runtime;
 use metrics::Label;
 use sqlx::{AssertSqlSafe, PgExecutor};
 use tokio::time::sleep;

@@ -2,8 +2,8 @@
 
 use std::{iter::successors, time::Duration};
 
+use assay_database::begin;
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::begin;
 use sqlx::{PgExecutor, PgPool, Postgres, postgres::PgArguments, query::Query};
 use uuid::Uuid;
 

@@ -1,8 +1,8 @@
 //! The command for operators that lists, retries and drops dead letters.
 
 use anyhow::{Context as _, Result, ensure};
+use assay_database::{begin, connect_options};
 use assay_proto::CustomerId;
-use assay_runtime::{begin, connect_options};
 use clap::{Args, Subcommand};
 use secrecy::SecretString;
 use sqlx::PgPool;

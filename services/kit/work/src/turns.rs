@@ -13,8 +13,9 @@ use std::{
     time::Duration,
 };
 
+use assay_database::Database;
 use assay_proto::Fault;
-use assay_runtime::{Database, Runtime};
+use assay_runtime::Runtime;
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep, sleep_until, timeout},

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use assay_database::Database;
 use assay_proto::Fault;
-use assay_runtime::{Database, Runtime};
+use assay_runtime::Runtime;
 use sqlx::PgPool;
 use tokio::time::sleep;
 

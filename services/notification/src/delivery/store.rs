@@ -6,7 +6,7 @@ use assay_proto::{
     CustomerId, Fault, NotificationId, WebhookId,
     notification::{Delivery, DeliveryStatus, Notification},
 };
-use assay_runtime::list::{Rows, Slice};
+use assay_rpc::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
 
 const COLUMNS: &str = Delivery::COLUMNS;

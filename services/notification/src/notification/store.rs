@@ -6,7 +6,7 @@ use assay_proto::{
     CustomerId, Fault, NotificationId, NotificationOrigin, Rendered, name_of,
     notification::{Notification, NotificationInput},
 };
-use assay_runtime::{
+use assay_rpc::{
     history::{self, SCANNED},
     list::{Rows, Slice},
 };

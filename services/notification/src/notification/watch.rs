@@ -5,11 +5,11 @@ use std::{
     sync::atomic::{AtomicI64, Ordering},
 };
 
+use assay_fair::{Shares, Waiter};
 use assay_proto::{
     CustomerId, Fault,
     notification::{Notification, WatchedNotification},
 };
-use assay_runtime::{Shares, Waiter};
 use futures::{Stream, stream};
 use sqlx::PgPool;
 

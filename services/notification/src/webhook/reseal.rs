@@ -1,8 +1,8 @@
 //! Re-encryption of secrets, so that an old encryption key can be removed.
 
 use assay_auth::{Seal, SealConfig};
+use assay_database::connect_options;
 use assay_proto::WebhookId;
-use assay_runtime::connect_options;
 use secrecy::SecretString;
 use sqlx::{Connection, PgConnection};
 

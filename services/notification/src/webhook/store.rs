@@ -5,7 +5,7 @@ use assay_proto::{
     CustomerId, Fault, InputColumns, WebhookId,
     notification::{Webhook, WebhookInput},
 };
-use assay_runtime::list::{Rows, Slice};
+use assay_rpc::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
 use super::rules::{MASK, MAX_WEBHOOKS};

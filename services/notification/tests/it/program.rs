@@ -3,10 +3,10 @@
 use std::process::Output;
 
 use anyhow::Result;
+use assay_database::connect_options;
 use assay_events::{Event, publish};
 use assay_notification::migrations;
 use assay_proto::{CustomerId, NotificationId};
-use assay_runtime::connect_options;
 use assay_testkit::{TestDatabase, test_dir};
 use sqlx::PgPool;
 use tokio::process::Command;
@@ -29,7 +29,7 @@ fn output_of(output: &Output) -> String {
 async fn replay_reads_the_database_url_from_a_file() -> Result<()> {
     let database = TestDatabase::create("notification", &migrations()).await?;
     let db = PgPool::connect_with(connect_options(&database.url.clone().into())?).await?;
-    let mut tx = assay_runtime::begin(&db).await?;
+    let mut tx = assay_database::begin(&db).await?;
     publish(&mut tx, &Event::untyped(CustomerId::new(), "1", "case", "created", &())?).await?;
     tx.commit().await?;
     sqlx::query("update outbox set published_at = now()").execute(&db).await?;

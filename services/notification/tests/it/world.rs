@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use assay_auth::{SealConfig, guard, new_seal_key};
+use assay_database::{Database, DatabaseConfig};
 use assay_events::{Event, Nats, NatsConfig, Relay, Stream, publish_all, unpublished};
+use assay_fair::Shares;
 use assay_notification::{
     NotificationSignal, WebhookConfig, exchange_events, migrations, services,
 };
@@ -16,10 +18,8 @@ use assay_proto::{
         webhook_service_client::WebhookServiceClient,
     },
 };
-use assay_runtime::{
-    Database, DatabaseConfig, Runtime, Shares,
-    grpc::{self, Channel},
-};
+use assay_rpc::grpc::{self, Channel};
+use assay_runtime::Runtime;
 use assay_servers::DataDir;
 use assay_testkit::{TestDatabase, TestKeys, TestUser, eventually, test_dir};
 use async_nats::jetstream::{self, message::StreamMessage};
@@ -245,7 +245,7 @@ impl OtherService {
     }
 
     pub(crate) async fn publish_all(&self, events: &[Event]) -> Result<()> {
-        let mut tx = assay_runtime::begin(&self.0).await?;
+        let mut tx = assay_database::begin(&self.0).await?;
         publish_all(&mut tx, events.iter().cloned().map(Ok)).await?;
         Ok(tx.commit().await?)
     }

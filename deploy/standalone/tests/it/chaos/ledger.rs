@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use assay_runtime::connect_options;
+use assay_database::connect_options;
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgPool};
 use tokio::time::{Instant, interval};

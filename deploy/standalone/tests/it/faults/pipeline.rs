@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use assay_database::connect_options;
 use assay_events::unpublished;
-use assay_runtime::connect_options;
 use async_nats::jetstream;
 use sqlx::PgPool;
 use tokio::time::{interval, timeout};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use assay_database::connect_options;
 use assay_events::EVENT;
-use assay_runtime::connect_options;
 use assay_testkit::eventually;
 use async_nats::{
     Client, ConnectOptions,

@@ -5,7 +5,7 @@ use assay_fingerprint::Fingerprint;
 use assay_proto::{
     CauseRuleId, CustomerId, ExecutionId, Fault, OnConstraint, ProjectId, execution::CauseRule,
 };
-use assay_runtime::list::{Rows, Slice};
+use assay_rpc::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
 
 use super::CauseRules;

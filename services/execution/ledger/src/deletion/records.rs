@@ -4,9 +4,9 @@
 use std::time::Instant;
 
 use assay_events::{EventType, Received, RecordKind};
+use assay_fair::Throttle;
 use assay_proto::{CustomerId, Fault, ProjectId, events::RecordChanged};
 use assay_records::Action;
-use assay_runtime::Throttle;
 use sqlx::{PgExecutor, PgPool};
 use uuid::Uuid;
 

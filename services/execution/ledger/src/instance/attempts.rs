@@ -5,7 +5,7 @@
 use assay_proto::{
     CustomerId, Fault, InstanceId, TestReportId, TestResult, execution::InstanceAttempt, name_of,
 };
-use assay_runtime::parts::bounded;
+use assay_rpc::parts::bounded;
 use sqlx::{FromRow, PgExecutor, PgTransaction};
 
 use crate::{

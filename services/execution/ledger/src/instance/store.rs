@@ -7,7 +7,7 @@ use assay_proto::{
     execution::{Instance, InstanceEntry, StepHistory},
     name_of,
 };
-use assay_runtime::parts::bounded;
+use assay_rpc::parts::bounded;
 use serde::Deserialize;
 use sqlx::{
     AssertSqlSafe, FromRow, PgExecutor, PgTransaction, Postgres, postgres::PgArguments,

@@ -9,7 +9,7 @@ use assay_proto::{
     execution::{CaseState, TestCaseState},
     name_of,
 };
-use assay_runtime::list::{Rows, Slice};
+use assay_rpc::list::{Rows, Slice};
 use sqlx::{
     AssertSqlSafe, PgExecutor, PgPool, PgTransaction, Postgres, postgres::PgArguments,
     query::QueryAs,

@@ -9,7 +9,7 @@ use assay_proto::{
     CustomerId, ExecutionId, Fault, TestReportId, events::FailedTestCase, execution::TestReport,
     name_of,
 };
-use assay_runtime::parts::bounded;
+use assay_rpc::parts::bounded;
 use sqlx::{
     AssertSqlSafe, FromRow, PgExecutor, PgTransaction, Postgres,
     postgres::{PgArguments, PgRow},

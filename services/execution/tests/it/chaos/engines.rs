@@ -9,7 +9,7 @@ use std::{
 };
 
 use assay_proto::execution::{Lease, LeaseInput};
-use assay_runtime::grpc::Channel;
+use assay_rpc::grpc::Channel;
 use assay_testkit::eventually;
 use serde_json::json;
 use sqlx::PgPool;

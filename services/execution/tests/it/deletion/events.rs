@@ -68,7 +68,7 @@ async fn deletion_events_take_effect_within_a_second() -> Result<()> {
     };
     let deleted = EventType::Record(RecordKind::Customer, Action::Deleted);
     let event = Event::new(customer, customer, deleted, &changed)?;
-    let mut tx = assay_runtime::begin(&identity).await?;
+    let mut tx = assay_database::begin(&identity).await?;
     publish(&mut tx, &event).await?;
     tx.commit().await?;
     let recorded = "select count(*) from deletion where project_id::text like '00000000-0000-%'";

@@ -71,7 +71,7 @@ async fn the_sums_of_a_merge_do_not_wait_for_those_of_other_customers() -> Resul
     }
     world.close_launches().await?;
     roll_up(&world.db).await?;
-    let mut adding = assay_runtime::begin(&world.db).await?;
+    let mut adding = assay_database::begin(&world.db).await?;
     sqlx::query(
         "insert into case_day
          select (jsonb_populate_record(c, jsonb_build_object('customer_id', gen_random_uuid()))).*

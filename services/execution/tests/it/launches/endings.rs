@@ -1,8 +1,8 @@
 //! Ends of launches and of their executions, in any order and in spite of faults.
 
 use anyhow::Result;
+use assay_database::begin;
 use assay_proto::{ExecutionStatus, TestResult};
-use assay_runtime::begin;
 use assay_testkit::eventually;
 use futures::future::try_join_all;
 

@@ -3,11 +3,11 @@
 use std::{pin::pin, time::Duration};
 
 use anyhow::{Result, bail};
+use assay_database::begin;
 use assay_proto::{
     ReportStatus,
     execution::{Execution, ReviewInput, SeenTestReport, TestReportEntry},
 };
-use assay_runtime::begin;
 use serde_json::json;
 use tokio::time::interval;
 use tonic::Code;

@@ -8,7 +8,7 @@ use assay_proto::{
         ReportInstancesRequest, automation_service_client::AutomationServiceClient,
     },
 };
-use assay_runtime::grpc::Channel;
+use assay_rpc::grpc::Channel;
 use assay_testkit::TestUser;
 use futures::{TryStreamExt, stream};
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ use assay_proto::execution::{
     GetExecutionRequest, OpenExecutionInput, OpenExecutionRequest, StartExecutionInput,
     StartExecutionRequest, execution_service_client::ExecutionServiceClient,
 };
-use assay_runtime::grpc::Channel;
+use assay_rpc::grpc::Channel;
 use assay_testkit::TestUser;
 use tonic::{Response, Status, Streaming};
 

@@ -1,15 +1,13 @@
 //! Launches, reported as agents of ReportPortal do.
 
 use assay_execution::{ConsoleLinks, Launches};
+use assay_fair::Shares;
 use assay_proto::execution::{
     AddLaunchEntryRequest, AddLaunchLogsRequest, FindLaunchesRequest, FinishLaunchRequest,
     FormFile, Launch, LaunchEntryKind, MergeLaunchesRequest, StartLaunchRequest,
     launch_service_client::LaunchServiceClient,
 };
-use assay_runtime::{
-    Shares,
-    grpc::{self, Channel},
-};
+use assay_rpc::grpc::{self, Channel};
 use bytes::Bytes;
 use futures::stream;
 use serde_json::{Value, json};

@@ -13,7 +13,7 @@ use assay_proto::execution::{
     UploadArtifactTarget, UploadResultsRequest, UploadResultsTarget,
     artifact_service_client::ArtifactServiceClient, result_service_client::ResultServiceClient,
 };
-use assay_runtime::grpc::Channel;
+use assay_rpc::grpc::Channel;
 use futures::stream;
 use serde_json::Value;
 use tonic::Status;

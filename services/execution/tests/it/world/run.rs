@@ -5,7 +5,7 @@ use assay_proto::execution::{
     AddedRunResult, AssignNumbersRequest, FindNumbersRequest, FormFile, NumberedKind,
     NumberedRecord, OpenExecutionInput, OpenExecutionRequest, run_service_client::RunServiceClient,
 };
-use assay_runtime::grpc::Channel;
+use assay_rpc::grpc::Channel;
 use assay_testkit::TestUser;
 use futures::stream;
 use serde_json::Value;

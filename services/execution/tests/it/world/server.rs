@@ -5,12 +5,11 @@ use std::{net::TcpListener, sync::Mutex};
 
 use anyhow::{Context, Result};
 use assay_auth::guard;
+use assay_database::{Database, DatabaseConfig, PoolConfig};
 use assay_execution::{Artifacts, ConsoleLinks, Queue, Quota, QuotaConfig, Reconciler, TimeLimits};
 use assay_proto::DESCRIPTORS;
-use assay_runtime::{
-    Database, DatabaseConfig, PoolConfig, Runtime,
-    grpc::{self, Channel},
-};
+use assay_rpc::grpc::{self, Channel};
+use assay_runtime::Runtime;
 
 use crate::world::World;
 

@@ -7,7 +7,7 @@ use assay_proto::{
         test_report_service_client::TestReportServiceClient,
     },
 };
-use assay_runtime::grpc::Channel;
+use assay_rpc::grpc::Channel;
 use futures::TryStreamExt;
 use tonic::Status;
 

@@ -84,7 +84,7 @@ impl World {
         };
         let id = execution.execution_id.clone();
         let event = Event::untyped(of.customer, id, "execution", action, &execution)?;
-        let mut tx = assay_runtime::begin(&self.outbox).await?;
+        let mut tx = assay_database::begin(&self.outbox).await?;
         publish(&mut tx, &event).await?;
         Ok(tx.commit().await?)
     }

@@ -5,8 +5,8 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use assay_fair::{Share, Shares};
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::{Share, Shares};
 use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use http::HeaderMap;

@@ -7,6 +7,7 @@ use std::sync::{
 
 use anyhow::Result;
 use assay_auth::{Caller, UnconfirmedCaller, Verifier, guard};
+use assay_fair::Shares;
 use assay_proto::{
     Batch as _, DESCRIPTORS, Page,
     identity::{
@@ -17,11 +18,11 @@ use assay_proto::{
         api_token_service_server::{ApiTokenService, ApiTokenServiceServer},
     },
 };
-use assay_runtime::{
-    Runtime, Shares,
+use assay_rpc::{
     grpc::{self, Channel},
     list::Batches,
 };
+use assay_runtime::Runtime;
 use assay_testkit::eventually;
 use futures::{StreamExt as _, stream};
 use tokio::{net::TcpListener, sync::Semaphore, task::JoinSet};

@@ -20,7 +20,8 @@ use assay_proto::{
         token_service_server::TokenServiceServer,
     },
 };
-use assay_runtime::{Runtime, grpc, install_crypto};
+use assay_rpc::grpc;
+use assay_runtime::{Runtime, install_crypto};
 use jsonwebtoken::jwk::JwkSet;
 use tokio::net::TcpListener;
 use tonic::{Request, Response, Status, service::Routes};

@@ -10,8 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use assay_fair::pause_after;
 use assay_proto::Fault;
-use assay_runtime::{parts::bounded, pause_after};
+use assay_rpc::parts::bounded;
 use futures::FutureExt as _;
 use sqlx::{Connection as _, Error, PgConnection, PgPool};
 use uuid::Uuid;

@@ -9,7 +9,7 @@ use assay_proto::{
     },
     identity::{FindDeletedCustomersRequest, customer_service_client::CustomerServiceClient},
 };
-use assay_runtime::grpc::Channel;
+use assay_rpc::grpc::Channel;
 use tonic::{Request, Status};
 
 use super::Key;

@@ -120,7 +120,7 @@ async fn an_event_is_published_without_a_trace_that_headers_cannot_have() {
 async fn an_event_that_is_rolled_back_is_not_published() {
     let mut world = World::new().await;
     world.relay();
-    let mut tx = assay_runtime::begin(&world.pool).await.unwrap();
+    let mut tx = assay_database::begin(&world.pool).await.unwrap();
     publish(&mut tx, &world.event(1)).await.unwrap();
     tx.rollback().await.unwrap();
     world.publish_each([2]).await;
@@ -134,7 +134,7 @@ async fn an_event_that_is_committed_late_is_published() {
     let mut world = World::new().await;
     world.relay();
     world.consumer();
-    let mut late = assay_runtime::begin(&world.pool).await.unwrap();
+    let mut late = assay_database::begin(&world.pool).await.unwrap();
     publish(&mut late, &world.event(1)).await.unwrap();
     world.publish_each([2, 3]).await;
     world.wait_for_effects(2).await;
@@ -178,7 +178,7 @@ async fn later_events_wait_for_one_that_nats_rejects() {
     world.nats.ensure_stream(CATALOG).await.unwrap();
     world.limit_messages(2000).await;
     let large = Event::new(world.customer, 1, TEST_CASE_CREATED, &"x".repeat(2000)).unwrap();
-    let mut tx = assay_runtime::begin(&world.pool).await.unwrap();
+    let mut tx = assay_database::begin(&world.pool).await.unwrap();
     publish_all(&mut tx, [world.event(0), large, world.event(2)].map(Ok)).await.unwrap();
     tx.commit().await.unwrap();
     let stop = world.relay();

@@ -145,7 +145,7 @@ impl World {
         let numbers: Vec<_> = numbers.into_iter().collect();
         let add = sqlx::query("insert into barrier select unnest($1::int[])").bind(&numbers);
         add.execute(&self.pool).await.unwrap();
-        let mut tx = assay_runtime::begin(&self.pool).await.unwrap();
+        let mut tx = assay_database::begin(&self.pool).await.unwrap();
         let lock = sqlx::query("select from barrier where number = any($1) for update");
         lock.bind(&numbers).execute(&mut *tx).await.unwrap();
         tx

@@ -44,7 +44,7 @@ pub(crate) fn request_id() -> Option<Arc<str>> {
 }
 
 /// Adds the id of the current request to headers.
-pub(crate) fn inject_request_id(headers: &mut HeaderMap) {
+pub fn inject_request_id(headers: &mut HeaderMap) {
     if let Some(Ok(id)) = request_id().map(|id| HeaderValue::try_from(&*id)) {
         headers.insert(REQUEST_ID, id);
     }

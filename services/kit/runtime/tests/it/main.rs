@@ -1,16 +1,5 @@
-//! Tests of the runtime with small programs.
+//! Tests of the life of a program.
 
-mod database;
-mod interrupted;
-mod local;
-mod migration;
-mod outage;
-mod reachability;
-mod rendered;
-mod replicas;
-mod route;
 mod silent;
 mod stopping;
 mod telemetry;
-mod tls;
-mod world;

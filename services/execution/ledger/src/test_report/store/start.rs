@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use assay_proto::{CustomerId, ExecutionId, Fault, TestType, catalog::SnapshotTestCase, name_of};
-use assay_runtime::parts::bounded;
+use assay_rpc::parts::bounded;
 use prost::Message;
 use sqlx::{PgTransaction, types::Json};
 use uuid::Uuid;

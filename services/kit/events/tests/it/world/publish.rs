@@ -17,7 +17,7 @@ impl World {
     }
 
     pub(crate) async fn publish(&self, event: &Event) {
-        let mut tx = assay_runtime::begin(&self.pool).await.unwrap();
+        let mut tx = assay_database::begin(&self.pool).await.unwrap();
         publish(&mut tx, event).await.unwrap();
         tx.commit().await.unwrap();
     }
@@ -41,7 +41,7 @@ impl World {
     }
 
     async fn publish_all(&self, events: Vec<Event>) {
-        let mut tx = assay_runtime::begin(&self.pool).await.unwrap();
+        let mut tx = assay_database::begin(&self.pool).await.unwrap();
         publish_all(&mut tx, events.into_iter().map(Ok)).await.unwrap();
         tx.commit().await.unwrap();
     }

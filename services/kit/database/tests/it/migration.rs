@@ -3,7 +3,7 @@
 use std::{borrow::Cow, time::Duration};
 
 use anyhow::Result;
-use assay_runtime::{DatabaseConfig, Migrate, PoolConfig};
+use assay_database::{DatabaseConfig, Migrate, PoolConfig};
 use assay_testkit::{TestDatabase, eventually};
 use sqlx::{
     Connection as _, PgConnection, PgPool, SqlSafeStr,

@@ -3,8 +3,9 @@
 use std::{future::pending, time::Duration};
 
 use anyhow::Result;
+use assay_database::{Database, DatabaseConfig, PoolConfig, begin, exclusively};
 use assay_proto::Fault;
-use assay_runtime::{Database, DatabaseConfig, PoolConfig, Runtime, begin, exclusively};
+use assay_runtime::Runtime;
 use assay_testkit::{TestDatabase, Wire, eventually};
 use sqlx::{PgPool, migrate::Migrator};
 use tokio::{sync::Semaphore, time::timeout};

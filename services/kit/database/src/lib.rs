@@ -18,7 +18,8 @@ use sqlx::{
 use tokio_util::sync::CancellationToken;
 
 pub use self::{lock::exclusively, migration::Migrate, transaction::begin};
-use crate::{Gate, Runtime, Shares};
+use assay_fair::Shares;
+use assay_runtime::{Gate, Runtime};
 
 /// Maximum wait for a connection. Requests fail within three seconds if there is none.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_millis(2500);

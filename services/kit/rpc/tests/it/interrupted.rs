@@ -12,10 +12,8 @@ use std::{
 };
 
 use assay_proto::DESCRIPTORS;
-use assay_runtime::{
-    Runtime,
-    grpc::{self, Channel},
-};
+use assay_rpc::grpc::{self, Channel};
+use assay_runtime::Runtime;
 use assay_testkit::{Wire, eventually};
 use axum::{Router, routing::post};
 use bytes::Bytes;

@@ -43,7 +43,7 @@ use super::{
     replica::{Failure, Replica, Target, host},
     replicas::{Registry, Replicas, follow},
 };
-use crate::{Process, Runtime, Tls, telemetry::inject_request_id, trace};
+use assay_runtime::{Process, Runtime, Tls, telemetry::inject_request_id, trace};
 
 /// Maximum wait of a call for the first attempt to connect to each replica.
 const FIRST_CONNECTION_TIMEOUT: Duration = Duration::from_secs(2);

@@ -26,7 +26,7 @@ use tonic::body::Body;
 use tower::Service;
 
 use super::{CONNECTION_WINDOW, FRAME_SIZE, STREAM_WINDOW};
-use crate::{Process, Tls};
+use assay_runtime::{Process, Tls};
 
 /// HTTP/2 keepalive: time without traffic before a ping, and time until its response. A program
 /// that hangs is detected, and its open calls fail, within the sum of both.

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::{TcpConnectInfo, TcpIncoming, TlsConnectInfo};
 
-use crate::{Tls, telemetry::REQUEST_ID};
+use assay_runtime::{Tls, telemetry::REQUEST_ID};
 
 /// Header with the address of the client on whose behalf a call is made.
 pub const CLIENT_ADDRESS: &str = "x-client-address";

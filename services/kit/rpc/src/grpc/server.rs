@@ -25,7 +25,7 @@ use super::{
     incoming::{strip_untrusted_headers, with_tls},
     measurement::{method_label, record},
 };
-use crate::{Runtime, lifecycle::SHUTDOWN_DELAY, telemetry::request_id_in, trace};
+use assay_runtime::{Runtime, SHUTDOWN_DELAY, telemetry::request_id_in, trace};
 
 /// Maximum number of concurrent calls on one connection. Most calls only wait for work.
 const MOST_CALLS: u32 = 10_000;

@@ -15,7 +15,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use uuid::Uuid;
 
 use super::Database;
-use crate::Runtime;
+use assay_runtime::Runtime;
 
 /// Interval of probes.
 const INTERVAL: Duration = Duration::from_secs(3);

@@ -8,7 +8,7 @@ use sqlx::{
 };
 use tokio::time::timeout;
 
-use crate::database::ACQUIRE_TIMEOUT;
+use crate::ACQUIRE_TIMEOUT;
 
 /// Lock of the program that migrates. The others attempt to acquire it again and again instead of
 /// waiting for it: the build of an index would wait for their transactions.

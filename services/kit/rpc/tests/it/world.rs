@@ -18,10 +18,8 @@ use assay_proto::{
         user_settings_service_server::{UserSettingsService, UserSettingsServiceServer},
     },
 };
-use assay_runtime::{
-    Runtime, Tls,
-    grpc::{self, Channel},
-};
+use assay_rpc::grpc::{self, Channel};
+use assay_runtime::{Runtime, Tls};
 use tokio::{
     net::TcpListener,
     sync::watch,

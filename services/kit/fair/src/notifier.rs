@@ -22,7 +22,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{Runtime, Share, Shares};
+use crate::{Share, Shares};
+use assay_runtime::Runtime;
 
 /// Interval of polls without a wakeup.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);

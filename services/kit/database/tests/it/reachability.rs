@@ -1,8 +1,9 @@
 //! Replicas that lose their database, alone or together.
 
 use anyhow::Result;
+use assay_database::{Database, DatabaseConfig, PoolConfig};
 use assay_runtime::{
-    Database, DatabaseConfig, PoolConfig, Runtime,
+    Runtime,
     nats::{NatsServers, connect},
 };
 use assay_testkit::{Broker, TestDatabase, Wire, eventually};

@@ -16,7 +16,7 @@ use tonic::Status;
 pub use assay_proto::Piece;
 
 pub use self::{file::File, upload::open};
-use crate::{Share, Shares};
+use assay_fair::{Share, Shares};
 
 /// Maximum size of most bodies in bytes. The gateway has the same limit.
 const LARGEST: usize = 32 << 20;
