@@ -67,6 +67,9 @@ create table monitor_evaluation (
     constraint monitor_evaluation_pkey primary key (customer_id, execution_id)
 );
 
+-- Whether the execution is of the default branch that its project had, or of no branch.
+alter table execution add column is_of_default_branch boolean not null default false;
+
 -- The monitor that has set the state. Null if a user has.
 alter table test_case_state add column monitor_id uuid;
 alter table test_case_state alter column changed_by_id drop not null;

@@ -145,7 +145,14 @@ async fn evaluate_execution(
     let project = ProjectId::from_record(&state.execution.project_id)?;
     let branch = state.execution.branch.as_deref().unwrap_or_default();
     let mut monitors = store::of_project(tx, customer, project).await?;
-    monitors.retain(|monitor| rules::measures(monitor, branch, &state.default_branch));
+    let is_of_default_branch =
+        "select is_of_default_branch from execution where customer_id = $1 and id = $2";
+    let is_of_default_branch: bool = sqlx::query_scalar(is_of_default_branch)
+        .bind(customer)
+        .bind(id)
+        .fetch_one(&mut **tx)
+        .await?;
+    monitors.retain(|monitor| rules::measures(monitor, branch, is_of_default_branch));
     if monitors.is_empty()
         || state.is_past()
         || is_evidence_of_outage(tx, customer, id, state).await?

@@ -21,8 +21,7 @@ const LONGEST_BRANCH: usize = 255;
 pub(super) fn valid(mut input: MonitorInput) -> Result<MonitorInput, Fault> {
     let mut check = Check::default();
     check.texts(&input);
-    check.name("Name", &input.name);
-    check.line("Name", &input.name, 1..=255);
+    check.name_on_one_line("Name", &input.name);
     if input.measure() == MonitorMeasure::Unspecified {
         check.refuse("Measure", "must be PassOnRetry, Recoveries, FailureRate or Duration");
     }
@@ -52,13 +51,9 @@ pub(super) fn begins_again(current: &Monitor, input: &MonitorInput) -> bool {
         || Some(&current.branch) != input.branch.as_ref()
 }
 
-/// Whether a monitor measures the executions of a branch.
-pub(super) fn measures(monitor: &Monitor, branch: &str, default_branch: &str) -> bool {
-    if monitor.branch.is_empty() {
-        branch.is_empty() || branch == default_branch
-    } else {
-        branch == monitor.branch
-    }
+/// Whether a monitor measures the executions of a branch, which may be the default branch or none.
+pub(super) fn measures(monitor: &Monitor, branch: &str, is_of_default_branch: bool) -> bool {
+    if monitor.branch.is_empty() { is_of_default_branch } else { branch == monitor.branch }
 }
 
 /// Returns the thresholds of a stored monitor.
@@ -84,15 +79,16 @@ mod tests {
     #[test]
     fn without_a_branch_the_default_branch_is_measured() {
         let of = |branch: &str| Monitor { branch: branch.to_owned(), ..Monitor::default() };
-        for (monitor, branch, expected) in [
-            ("", "main", true),
-            ("", "", true),
-            ("", "feature", false),
-            ("feature", "feature", true),
-            ("feature", "main", false),
-            ("feature", "", false),
+        for (monitor, branch, is_of_default_branch, expected) in [
+            ("", "main", true, true),
+            ("", "", true, true),
+            ("", "feature", false, false),
+            ("feature", "feature", false, true),
+            ("feature", "main", true, false),
+            ("feature", "", true, false),
         ] {
-            assert_eq!(measures(&of(monitor), branch, "main"), expected, "{monitor} {branch}");
+            let measured = measures(&of(monitor), branch, is_of_default_branch);
+            assert_eq!(measured, expected, "{monitor} {branch}");
         }
     }
 }

@@ -89,9 +89,6 @@ const SEVERAL: [(RecordKind, Action); 3] = [
     (RecordKind::TestPlan, Created),
 ];
 
-/// The kinds of records that end at a date.
-const EXPIRING: [RecordKind; 2] = [RecordKind::KnownFailure, RecordKind::TestCaseState];
-
 /// Change of an alarm of a monitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlarmChange {
@@ -120,20 +117,16 @@ pub enum ReportsAction {
 }
 
 impl EventType {
-    /// Returns all types of events that services publish.
+    /// Returns all types of events that services publish, those about one kind of record together.
     pub fn all() -> impl Iterator<Item = Self> {
-        let records = |kinds: &'static [RecordKind]| {
-            kinds.iter().flat_map(|kind| kind.actions().iter().map(|&a| Self::Record(*kind, a)))
-        };
         let (execution, others) = RecordKind::ALL.split_last().expect("there are kinds");
-        records(others)
-            .chain(EXPIRING.map(Self::Expired))
-            .chain([AlarmChange::Raised, AlarmChange::Recovered].map(Self::Alarm))
-            .chain([Self::IncidentEnded])
+        others
+            .iter()
+            .flat_map(|kind| kind.types())
             .chain([Self::SecretsSeen, Self::RetentionSet])
             .chain(SEVERAL.map(|(kind, action)| Self::Records(kind, action)))
             .chain(ExecutionAction::ALL.map(Self::Execution))
-            .chain(records(std::slice::from_ref(execution)))
+            .chain(execution.types())
             .chain(ReportsAction::ALL.map(Self::Reports))
     }
 
@@ -207,9 +200,21 @@ impl EventType {
 }
 
 impl RecordKind {
-    /// Returns what happens to records of this kind. Users, their groups, test plans, known failures,
-    /// states of test cases and monitors have no archive. The deletion of a test plan is published with that of its project, but not with that
-    /// of its test case; the deletion of an execution is not published. Incidents change without an event.
+    /// Returns the types of events about one record of this kind.
+    fn types(self) -> impl Iterator<Item = EventType> {
+        let expires = matches!(self, Self::KnownFailure | Self::TestCaseState);
+        let alarms = if self == Self::Monitor { AlarmChange::ALL } else { &[] };
+        let actions = self.actions().iter().map(move |&action| EventType::Record(self, action));
+        actions
+            .chain(expires.then_some(EventType::Expired(self)))
+            .chain(alarms.iter().map(|&change| EventType::Alarm(change)))
+            .chain((self == Self::Incident).then_some(EventType::IncidentEnded))
+    }
+
+    /// Returns what happens to records of this kind. Users, their groups, test plans, known failures, rules
+    /// for causes, states of test cases and monitors have no archive. The deletion of a test plan is published
+    /// with that of its project, but not with that of its test case; the deletion of an execution is not
+    /// published. Incidents change without an event.
     fn actions(self) -> &'static [Action] {
         match self {
             Self::CauseRule => &[Created, Deleted],
@@ -224,6 +229,10 @@ impl RecordKind {
             _ => &[Created, Changed, Archived, Unarchived, Deleted],
         }
     }
+}
+
+impl AlarmChange {
+    const ALL: &[Self] = &[Self::Raised, Self::Recovered];
 }
 
 impl ExecutionAction {

@@ -164,6 +164,14 @@ impl ExecutionState {
         execution.set_status(ExecutionStatus::Running);
     }
 
+    /// Whether a new execution is of the default branch, or of no branch.
+    pub fn is_of_default_branch(&self) -> bool {
+        self.execution
+            .branch
+            .as_ref()
+            .is_none_or(|one| one.is_empty() || *one == self.default_branch)
+    }
+
     pub fn mode(&self) -> ExecutionMode {
         ExecutionMode::try_from(self.mode).unwrap_or_default()
     }

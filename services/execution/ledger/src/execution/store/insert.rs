@@ -48,6 +48,7 @@ pub async fn insert(
     row.set("idempotency_key", idempotent.map(|idempotent| &idempotent.key));
     row.set("idempotent_request", idempotent.map(|idempotent| &idempotent.request));
     row.set("baseline", &baseline);
+    row.set("is_of_default_branch", state.is_of_default_branch());
     describe(&mut row, state);
     set_progress(&mut row, state);
     set_times(&mut row, state);
