@@ -113,7 +113,8 @@ async fn the_rules_of_a_set_and_those_that_would_replace_them_are_looked_up() {
     let user = world.user().await;
     let project = user.project().await;
     let strict = GateInput { max_flaky_tests: Some(1), ..GateInput::default() };
-    let set = user.create_set(&project, input(strict)).await.unwrap();
+    let created = user.create_set(&project, input(strict)).await.unwrap();
+    let set = user.get_set(&created.id).await.unwrap();
     let gate = async |user: &User, set: &str, replacement: Option<GateInput>| {
         let (project_id, test_set_id) = (project.id.clone(), set.to_owned());
         let request = GetGateRequest { project_id, test_set_id, replacement };
