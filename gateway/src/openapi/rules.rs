@@ -126,7 +126,7 @@ mod tests {
     use crate::routes;
 
     /// Methods that only services call, and those of agents of ReportPortal and TestRail.
-    const INTERNAL: [&str; 26] = [
+    const INTERNAL: [&str; 27] = [
         "/assay.catalog.v1.SnapshotService/FindTestSet",
         "/assay.catalog.v1.AutomationService/GetAutomationRecords",
         "/assay.catalog.v1.LookupService/FindDeletedProjects",
