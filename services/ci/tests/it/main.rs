@@ -2,6 +2,7 @@
 
 mod bounds;
 mod commands;
+mod packages;
 mod redirects;
 
 use std::{net::SocketAddr, path::Path, process::Output, time::Duration};
