@@ -2,6 +2,8 @@
 
 mod bounds;
 mod commands;
+mod comments;
+mod jobs;
 mod packages;
 mod redirects;
 
