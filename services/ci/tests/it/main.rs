@@ -1,5 +1,6 @@
 //! `assay-ci` against servers and proxies that do not behave.
 
+mod action;
 mod bounds;
 mod commands;
 mod comments;
