@@ -1,8 +1,13 @@
 """Plugin of pytest that reports results to an open execution of Assay while the tests run.
 
-Copy this file next to your tests and run, in each shard of a test run:
+Copy this file next to your tests and run:
 
     ASSAY_URL=https://assay.example.org ASSAY_TOKEN=... ASSAY_PROJECT=shop ASSAY_TEST_SET=nightly \\
+        pytest -p assay_reporter
+
+The run is an execution of its own, which ends with it. Shards that run at the same time report to one execution if all
+of them have the same ASSAY_KEY and ASSAY_REPORTERS, their number, and each has its own ASSAY_REPORTER:
+
     ASSAY_KEY=run-1205 ASSAY_REPORTER=shard-1 ASSAY_REPORTERS=4 pytest -p assay_reporter
 
 All tests are announced when they have been collected. If the shard is killed, those without a result are aborted
@@ -20,6 +25,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+import pytest
+
 # Maximum number of results in a request, and the interval at which they are sent, in seconds.
 BATCH = 1000
 INTERVAL = 1.0
@@ -34,7 +41,7 @@ def call(path, body=None):
         os.environ["ASSAY_URL"].rstrip("/") + path,
         data=json.dumps(body).encode() if body is not None else b"",
         headers={
-            "Authentication": "Bearer " + os.environ["ASSAY_TOKEN"],
+            "Authorization": "Bearer " + os.environ["ASSAY_TOKEN"],
             "Content-Type": "application/json",
         },
     )
@@ -64,7 +71,7 @@ def identifier(node):
 
 class Reporter:
     def __init__(self):
-        self.name = os.environ.get("ASSAY_REPORTER", "pytest")
+        self.name = os.environ.get("ASSAY_REPORTER") or "pytest"
         self.execution = None
         self.attempts = collections.Counter()
         self.phases = {}
@@ -72,19 +79,25 @@ class Reporter:
         self.sending = threading.Lock()
         self.done = threading.Event()
 
-    def pytest_collection_finish(self, session):
+    def pytest_sessionstart(self):
         opened = call("/api/executions", {
             "Project": os.environ["ASSAY_PROJECT"],
             "TestSet": os.environ["ASSAY_TEST_SET"],
-            "Key": os.environ["ASSAY_KEY"],
+            "Key": os.environ.get("ASSAY_KEY") or None,
             "Reporter": self.name,
             "Reporters": number("ASSAY_REPORTERS"),
             "GraceInSec": number("ASSAY_GRACE_SECONDS"),
         })
+        if opened.get("CompletionDateTime"):
+            pytest.exit(f"assay_reporter: the execution with the key {os.environ.get('ASSAY_KEY')} has ended. Use "
+                        "another ASSAY_KEY; if several jobs report to it, set ASSAY_REPORTERS to their number", 4)
         self.execution = f"/api/projects/{opened['ProjectId']}/executions/{opened['Id']}"
-        self.results = [self.result(item.nodeid, "NotExecuted") for item in session.items]
-        self.send()
         threading.Thread(target=self.send_regularly, daemon=True).start()
+
+    def pytest_collection_finish(self, session):
+        with self.sending:
+            self.results += [self.result(item.nodeid, "NotExecuted") for item in session.items]
+        self.send()
 
     def pytest_runtest_logreport(self, report):
         self.phases.setdefault(report.nodeid, []).append(report)
@@ -110,7 +123,9 @@ class Reporter:
         self.done.set()
         if self.execution:
             self.send()
-            call(f"{self.execution}/complete?" + urllib.parse.urlencode({"reporter": self.name}))
+            # The only reporter ends the execution.
+            part = urllib.parse.urlencode({"reporter": self.name}) if is_shard() else ""
+            call(f"{self.execution}/complete?{part}")
 
     def result(self, node, result):
         return {"Identifier": identifier(node), "Reporter": self.name, "Result": result}
@@ -129,10 +144,30 @@ class Reporter:
                 print("assay_reporter will retry:", error, file=sys.stderr)
 
 
-def pytest_configure(config):
-    missing = [name for name in ("ASSAY_URL", "ASSAY_TOKEN", "ASSAY_PROJECT", "ASSAY_TEST_SET", "ASSAY_KEY")
+def is_shard():
+    """Returns whether other processes report to the execution, too."""
+    return bool(os.environ.get("ASSAY_REPORTER")) or (number("ASSAY_REPORTERS") or 1) > 1
+
+
+def problem():
+    """Returns the reason why the variables do not make a report, if there is one."""
+    missing = [name for name in ("ASSAY_URL", "ASSAY_TOKEN", "ASSAY_PROJECT", "ASSAY_TEST_SET")
                if not os.environ.get(name)]
-    if missing:
-        print("assay_reporter reports nothing: set", ", ".join(missing), file=sys.stderr)
-    elif not config.option.collectonly:
-        config.pluginmanager.register(Reporter(), "assay-reporter")
+    if is_shard():
+        missing += [name for name in ("ASSAY_KEY", "ASSAY_REPORTER") if not os.environ.get(name)]
+    return f"set {', '.join(missing)}" if missing else None
+
+
+def pytest_configure(config):
+    # A worker of pytest-xdist sends its reports to the process that has started it.
+    if config.option.collectonly or hasattr(config, "workerinput"):
+        return
+    if not os.environ.get("ASSAY_URL") and not os.environ.get("ASSAY_TOKEN"):
+        print("assay_reporter reports nothing: ASSAY_URL and ASSAY_TOKEN are not set", file=sys.stderr)
+        return
+    if reason := problem():
+        raise pytest.UsageError(f"assay_reporter: {reason}")
+    if is_shard() and not os.environ.get("ASSAY_REPORTERS"):
+        print("assay_reporter: the execution stays open until its grace period ends, since the number of shards is not "
+              "known. Set ASSAY_REPORTERS, or run `assay-ci complete` after the last one", file=sys.stderr)
+    config.pluginmanager.register(Reporter(), "assay-reporter")

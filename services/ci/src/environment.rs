@@ -1,17 +1,48 @@
 //! CI systems, by the environment variables that they document.
 
+mod files;
+mod git;
+mod key;
+mod refine;
+mod repository;
+mod systems;
+#[cfg(test)]
+mod tests;
+mod variables;
+
+pub(crate) use self::variables::Variables;
+use self::{key::Key, repository::owner_of_fork, systems::systems};
+
 /// A running job of a CI system.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Job {
-    /// Key of the test run. It is the same in all shards, and another one in a repeated run.
-    pub(crate) key: String,
-    /// Name of this shard, and the number of shards.
-    pub(crate) shard: Option<(String, i32)>,
+    /// Key of the test run. It is the same in all shards, and another one in a repeated run. Absent
+    /// if the system does not name the run that the job is a part of.
+    pub(crate) key: Option<String>,
+    /// Key that all jobs of the run have, also those with other tests.
+    pub(crate) key_of_run: Option<String>,
+    /// Name of the job in the run; the same in all shards.
+    pub(crate) name: Option<String>,
+    pub(crate) shard: Option<Shard>,
+    /// Whether another job with the key may repeat an earlier one, rather than be beside it.
+    pub(crate) may_repeat: bool,
+    /// Branch of the change, not the one that it is merged into. That of a fork begins with its owner.
     pub(crate) branch: Option<String>,
+    /// Last commit of the branch, not one that merges it for the build.
     pub(crate) commit: Option<String>,
     pub(crate) build: Option<String>,
     pub(crate) url: Option<String>,
     pub(crate) summary: Option<Summary>,
+    /// The host of the repository, if the job can write to it.
+    pub(crate) host: Option<Host>,
+}
+
+/// One of several jobs that run parts of the tests.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Shard {
+    pub(crate) name: String,
+    /// Number of shards, if the system names it.
+    pub(crate) total: Option<i32>,
 }
 
 /// The way in which a CI system shows the summary of a job.
@@ -23,233 +54,162 @@ pub(crate) enum Summary {
     AzureCommand { directory: String },
 }
 
-/// Environment variables of a process. Empty ones count as unset.
-pub(crate) struct Variables<'a>(pub(crate) &'a dyn Fn(&str) -> Option<String>);
+/// The host of the repository, by its interface.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Host {
+    GitHub(GitHub),
+    GitLab(GitLab),
+}
 
-/// Reads the variables of a CI system.
-type Read = fn(&Variables<'_>) -> Option<Job>;
+impl Host {
+    /// Returns the variable that usually has a token for the host.
+    pub(crate) fn token(&self) -> &'static str {
+        match self {
+            Self::GitHub(_) => "GITHUB_TOKEN",
+            Self::GitLab(_) => "GITLAB_TOKEN",
+        }
+    }
+}
 
-/// The CI systems with the variable that each of them sets.
-const SYSTEMS: [(&str, Read); 6] = [
-    ("GITHUB_ACTIONS", github),
-    ("GITLAB_CI", gitlab),
-    ("JENKINS_URL", jenkins),
-    ("TF_BUILD", azure),
-    ("BUILDKITE", buildkite),
-    ("CIRCLECI", circleci),
-];
+/// A commit on GitHub, and the pull request that it is for.
+#[derive(Debug, PartialEq)]
+pub(crate) struct GitHub {
+    /// URL of the interface.
+    pub(crate) api: String,
+    pub(crate) repository: String,
+    pub(crate) commit: String,
+    /// Number of the pull request.
+    pub(crate) request: Option<String>,
+}
+
+/// A commit on GitLab, and the merge request that it is for.
+#[derive(Debug, PartialEq)]
+pub(crate) struct GitLab {
+    /// URL of the interface.
+    pub(crate) api: String,
+    pub(crate) project: String,
+    /// The commit of the pipeline, which may be a merge.
+    pub(crate) commit: String,
+    pub(crate) pipeline: Option<String>,
+    /// Project and number of the merge request.
+    pub(crate) request: Option<(String, String)>,
+}
+
+/// A CI system. Its fields name variables: `A|B` is the first of two that is set, and `{A}/{B}` a text
+/// with the values of both.
+struct System {
+    /// Beginning of its keys.
+    name: &'static str,
+    /// Variables of which the system sets at least one, here as `NAME` or `NAME=value`.
+    markers: &'static [&'static str],
+    /// Reads files that the system describes a job with, as further variables.
+    load: fn(&Variables<'_>) -> Vec<(&'static str, String)>,
+    /// URL or host of the system, and the repository or project in it.
+    server: &'static str,
+    repository: &'static str,
+    /// The run; only the first part has to be set.
+    run: &'static [&'static str],
+    job: &'static [&'static str],
+    /// Number of the shard, and number of shards.
+    shard: (&'static str, &'static str),
+    branch: &'static str,
+    /// The tag, if the run is one of a tag: it has no branch then.
+    tag: &'static str,
+    /// The repository that a change comes from, and the one that it is for.
+    fork: (&'static str, &'static str),
+    commit: &'static str,
+    build: &'static str,
+    url: &'static str,
+    may_repeat: bool,
+    /// Corrects a job by rules of the system.
+    refine: fn(&Variables<'_>, &mut Job, &mut Key),
+}
 
 impl Job {
     /// Returns the job that the process belongs to, if it is one of a known CI system.
     pub(crate) fn detect(variables: &Variables<'_>) -> Option<Self> {
-        let (_, read) = SYSTEMS.iter().find(|(marker, _)| variables.get(marker).is_some())?;
-        read(variables)
+        let is_set = |marker: &&str| variables.has(marker);
+        systems().find(|system| system.markers.iter().any(is_set))?.read(variables)
     }
 }
 
-impl Variables<'_> {
-    fn get(&self, name: &str) -> Option<String> {
-        (self.0)(name).filter(|value| !value.is_empty())
-    }
-
-    /// Returns the first variable that is set.
-    fn any(&self, names: &[&str]) -> Option<String> {
-        names.iter().find_map(|name| self.get(name))
-    }
-
-    /// Returns the values of all variables that are set, for a key.
-    fn key(&self, system: &str, names: &[&str]) -> String {
-        let values = names.iter().filter_map(|name| self.get(name));
-        std::iter::once(system.to_owned()).chain(values).collect::<Vec<_>>().join("-")
+impl System {
+    /// Returns a job of the system, if its variables name a run.
+    fn read(&self, variables: &Variables<'_>) -> Option<Job> {
+        let variables = &variables.with((self.load)(variables));
+        variables.first(self.run[0])?;
+        let mut key = Key::new(self.name);
+        key.push_server(variables.first(self.server));
+        for part in [self.repository].iter().chain(self.run) {
+            key.push(variables.first(part));
+        }
+        let job = |part: &&str| variables.first(part).map(|name| without_shard(&name).to_owned());
+        let parts: Vec<_> = self.job.iter().map(job).collect();
+        for part in &parts {
+            key.push_job(part.clone());
+        }
+        let name = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let mut job = Job {
+            key: None,
+            key_of_run: None,
+            name: Some(name).filter(|name| !name.is_empty()),
+            shard: self.shard(variables),
+            may_repeat: self.may_repeat,
+            branch: self.branch(variables),
+            commit: variables.first(self.commit).filter(|commit| commit != "HEAD"),
+            build: variables.first(self.build),
+            url: variables.first(self.url),
+            summary: None,
+            host: None,
+        };
+        (self.refine)(variables, &mut job, &mut key);
+        job.key = key.of_job();
+        job.key_of_run = key.of_run();
+        Some(job)
     }
 
     /// Returns the shard, unless it is the only one.
-    fn shard(&self, index: &str, total: &str) -> Option<(String, i32)> {
-        let total = self.get(total)?.parse().ok().filter(|total| *total > 1)?;
-        Some((self.get(index)?, total))
+    fn shard(&self, variables: &Variables<'_>) -> Option<Shard> {
+        let (index, total) = self.shard;
+        let total = variables.first(total)?.parse().ok().filter(|total| *total > 1)?;
+        Some(Shard { name: variables.first(index)?, total: Some(total) })
+    }
+
+    fn branch(&self, variables: &Variables<'_>) -> Option<String> {
+        let branch =
+            variables.first(self.branch).filter(|_| variables.first(self.tag).is_none())?;
+        // A branch of a fork may be called like one of the repository.
+        let (source, target) = (variables.first(self.fork.0), variables.first(self.fork.1));
+        let owner = source.zip(target).and_then(|(from, to)| owner_of_fork(&from, &to));
+        Some(branch_of_fork(owner, named(&branch)?))
     }
 }
 
-/// <https://docs.github.com/en/actions/reference/workflows-and-actions/variables>. Jobs of a matrix
-/// do not have their number in a variable, only in the context `strategy`.
-fn github(variables: &Variables<'_>) -> Option<Job> {
-    let run = variables.get("GITHUB_RUN_ID")?;
-    let server = variables.get("GITHUB_SERVER_URL");
-    let repository = variables.get("GITHUB_REPOSITORY");
-    Some(Job {
-        key: variables.key("github", &["GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT", "GITHUB_JOB"]),
-        shard: None,
-        branch: variables.any(&["GITHUB_HEAD_REF", "GITHUB_REF_NAME"]),
-        commit: variables.get("GITHUB_SHA"),
-        build: variables.get("GITHUB_RUN_NUMBER"),
-        url: server
-            .zip(repository)
-            .map(|(server, repository)| format!("{server}/{repository}/actions/runs/{run}")),
-        summary: variables.get("GITHUB_STEP_SUMMARY").map(Summary::File),
-    })
+/// Returns the name of a branch that may be a reference of Git. Tags are not branches.
+fn named(reference: &str) -> Option<&str> {
+    let name = reference.strip_prefix("refs/heads/").unwrap_or(reference);
+    (!name.starts_with("refs/tags/")).then_some(name)
 }
 
-/// <https://docs.gitlab.com/ci/variables/predefined_variables/>
-fn gitlab(variables: &Variables<'_>) -> Option<Job> {
-    let name = variables.get("CI_JOB_GROUP_NAME");
-    let name = name.or_else(|| variables.get("CI_JOB_NAME").map(|name| without_shard(&name)));
-    let pipeline = variables.key("gitlab", &["CI_PIPELINE_ID"]);
-    Some(Job {
-        key: format!("{pipeline}-{}", name?),
-        shard: variables.shard("CI_NODE_INDEX", "CI_NODE_TOTAL"),
-        branch: variables.any(&[
-            "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME",
-            "CI_COMMIT_BRANCH",
-            "CI_COMMIT_REF_NAME",
-        ]),
-        commit: variables.get("CI_COMMIT_SHA"),
-        build: variables.any(&["CI_PIPELINE_IID", "CI_PIPELINE_ID"]),
-        url: variables.any(&["CI_PIPELINE_URL", "CI_JOB_URL"]),
-        summary: None,
-    })
+/// Returns the name of a branch as `owner:name` if it belongs to a fork.
+fn branch_of_fork(owner: Option<String>, branch: &str) -> String {
+    match owner {
+        Some(owner) if !branch.contains(':') => format!("{owner}:{branch}"),
+        _ => branch.to_owned(),
+    }
 }
 
-/// Returns the name of a GitLab job without the part that differs between parallel jobs, as in
-/// `test 1/4` and `test: [linux, 17]`.
-fn without_shard(name: &str) -> String {
+/// Returns the name of a job without the part that differs between parallel jobs, as in `test 1/4`,
+/// `test: [linux, 17]` and `test-runInstance-2`.
+fn without_shard(name: &str) -> &str {
     let name = name.split_once(": [").map_or(name, |(name, _)| name);
+    let name = name.split_once("-runInstance-").map_or(name, |(name, _)| name);
     match name.rsplit_once(' ') {
-        Some((rest, shard)) if shard.split_once('/').is_some_and(is_fraction) => rest.to_owned(),
-        _ => name.to_owned(),
+        Some((rest, shard)) if shard.split_once('/').is_some_and(is_fraction) => rest,
+        _ => name,
     }
 }
 
 fn is_fraction((index, total): (&str, &str)) -> bool {
     [index, total].iter().all(|part| part.parse::<u32>().is_ok())
-}
-
-/// <https://www.jenkins.io/doc/book/pipeline/jenkinsfile/#using-environment-variables>, and the
-/// variables of its Git plugin.
-fn jenkins(variables: &Variables<'_>) -> Option<Job> {
-    variables.get("BUILD_TAG")?;
-    let branch = variables.any(&["CHANGE_BRANCH", "BRANCH_NAME", "GIT_BRANCH"]);
-    Some(Job {
-        key: variables.key("jenkins", &["BUILD_TAG"]),
-        shard: None,
-        branch: branch.map(|branch| branch.trim_start_matches("origin/").to_owned()),
-        commit: variables.get("GIT_COMMIT"),
-        build: variables.get("BUILD_NUMBER"),
-        url: variables.get("BUILD_URL"),
-        summary: None,
-    })
-}
-
-/// <https://learn.microsoft.com/en-us/azure/devops/pipelines/build/variables>
-fn azure(variables: &Variables<'_>) -> Option<Job> {
-    let build = variables.get("BUILD_BUILDID")?;
-    let branch = variables.any(&["SYSTEM_PULLREQUEST_SOURCEBRANCH", "BUILD_SOURCEBRANCH"]);
-    let collection = variables.any(&["SYSTEM_COLLECTIONURI", "SYSTEM_TEAMFOUNDATIONCOLLECTIONURI"]);
-    let project = variables.get("SYSTEM_TEAMPROJECTID");
-    let names = ["BUILD_BUILDID", "SYSTEM_STAGENAME", "SYSTEM_PHASENAME", "SYSTEM_STAGEATTEMPT"];
-    Some(Job {
-        key: variables.key("azure", &names),
-        shard: variables.shard("SYSTEM_JOBPOSITIONINPHASE", "SYSTEM_TOTALJOBSINPHASE"),
-        branch: branch.map(|branch| branch.trim_start_matches("refs/heads/").to_owned()),
-        commit: variables.get("BUILD_SOURCEVERSION"),
-        build: variables.get("BUILD_BUILDNUMBER"),
-        url: collection.zip(project).map(|(collection, project)| {
-            format!("{collection}{project}/_build/results?buildId={build}")
-        }),
-        summary: variables
-            .get("AGENT_TEMPDIRECTORY")
-            .map(|directory| Summary::AzureCommand { directory }),
-    })
-}
-
-/// <https://buildkite.com/docs/pipelines/configure/environment-variables>
-fn buildkite(variables: &Variables<'_>) -> Option<Job> {
-    variables.get("BUILDKITE_BUILD_ID")?;
-    Some(Job {
-        key: variables.key("buildkite", &["BUILDKITE_BUILD_ID", "BUILDKITE_STEP_ID"]),
-        shard: variables.shard("BUILDKITE_PARALLEL_JOB", "BUILDKITE_PARALLEL_JOB_COUNT"),
-        branch: variables.get("BUILDKITE_BRANCH"),
-        commit: variables.get("BUILDKITE_COMMIT"),
-        build: variables.get("BUILDKITE_BUILD_NUMBER"),
-        url: variables.get("BUILDKITE_BUILD_URL"),
-        summary: None,
-    })
-}
-
-/// <https://circleci.com/docs/reference/variables/>
-fn circleci(variables: &Variables<'_>) -> Option<Job> {
-    variables.get("CIRCLE_WORKFLOW_ID")?;
-    Some(Job {
-        key: variables.key("circleci", &["CIRCLE_WORKFLOW_ID", "CIRCLE_JOB"]),
-        shard: variables.shard("CIRCLE_NODE_INDEX", "CIRCLE_NODE_TOTAL"),
-        branch: variables.get("CIRCLE_BRANCH"),
-        commit: variables.get("CIRCLE_SHA1"),
-        build: variables.get("CIRCLE_BUILD_NUM"),
-        url: variables.get("CIRCLE_BUILD_URL"),
-        summary: None,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn job(variables: &[(&str, &str)]) -> Option<Job> {
-        Job::detect(&Variables(&|name| {
-            let value = variables.iter().find(|(known, _)| *known == name);
-            value.map(|(_, value)| (*value).to_owned())
-        }))
-    }
-
-    #[test]
-    fn a_process_outside_of_a_ci_system_has_no_job() {
-        assert_eq!(job(&[]), None);
-        assert_eq!(job(&[("GITHUB_ACTIONS", "")]), None);
-    }
-
-    #[test]
-    fn shards_of_a_job_have_one_key() {
-        let shard = |index, name| {
-            let job = job(&[
-                ("GITLAB_CI", "true"),
-                ("CI_PIPELINE_ID", "1205"),
-                ("CI_JOB_NAME", name),
-                ("CI_NODE_INDEX", index),
-                ("CI_NODE_TOTAL", "2"),
-            ]);
-            job.unwrap()
-        };
-
-        let (first, second) = (shard("1", "end to end 1/2"), shard("2", "end to end 2/2"));
-
-        assert_eq!(first.key, "gitlab-1205-end to end");
-        assert_eq!(first.key, second.key);
-        assert_eq!(second.shard, Some(("2".to_owned(), 2)));
-        assert_eq!(shard("1", "test: [linux, 17]").key, "gitlab-1205-test");
-    }
-
-    #[test]
-    fn a_repeated_run_has_another_key() {
-        let attempt = |attempt| {
-            let job = job(&[
-                ("GITHUB_ACTIONS", "true"),
-                ("GITHUB_RUN_ID", "7"),
-                ("GITHUB_RUN_ATTEMPT", attempt),
-                ("GITHUB_JOB", "test"),
-            ]);
-            job.unwrap().key
-        };
-        assert_eq!(attempt("1"), "github-7-1-test");
-        assert_ne!(attempt("1"), attempt("2"));
-    }
-
-    #[test]
-    fn the_only_job_of_a_run_is_not_a_shard() {
-        let job = job(&[
-            ("CIRCLECI", "true"),
-            ("CIRCLE_WORKFLOW_ID", "w"),
-            ("CIRCLE_NODE_INDEX", "0"),
-            ("CIRCLE_NODE_TOTAL", "1"),
-        ]);
-        assert_eq!(job.unwrap().shard, None);
-    }
 }

@@ -3,7 +3,9 @@
 mod environment;
 mod execution;
 mod files;
+mod host;
 mod options;
+mod part;
 mod reports;
 mod summary;
 mod upload;
@@ -13,15 +15,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 use assay_client::{Client, ClientError, visible};
-use assay_proto::execution::OpenExecutionInput;
-use percent_encoding::{CONTROLS, utf8_percent_encode};
-use uuid::Uuid;
 
 pub use self::options::{Action, Config};
 use self::{
     environment::{Job, Variables},
     execution::{Execution, complete, open, wait},
     files::find,
+    host::Feedback,
+    part::Part,
     reports::{Report, reports},
     summary::{markdown, publish, text, unmet, verdict_markdown},
     upload::upload,
@@ -35,19 +36,8 @@ const TIMEOUT: Duration = Duration::from_mins(15);
 const NO_CERTIFICATES: &str = "HTTPS needs the certificates of authorities: install \
     ca-certificates, or name a file with certificates in SSL_CERT_FILE";
 
-/// Maximum length of a key, in characters.
-const MAX_KEY: usize = 240;
-
 /// Maximum number of executions with the key of one run of the CI system.
 const MAX_REPEATS: u32 = 50;
-
-/// The contribution of a job to a test run.
-struct Part {
-    input: OpenExecutionInput,
-    /// Whether the user chose the key.
-    key_is_given: bool,
-    variant: Option<String>,
-}
 
 /// Uploads reports or completes an execution. Returns whether the job may succeed: the execution
 /// passed or meets its rules, or nobody waited for it.
@@ -66,8 +56,10 @@ pub async fn run(config: Config) -> anyhow::Result<bool> {
     }
     let client = Client::new(&config.account, TIMEOUT).context(NO_CERTIFICATES)?;
     #[expect(clippy::disallowed_methods, reason = "these are not settings of this program")]
-    let job = Job::detect(&Variables(&|name| std::env::var(name).ok())).unwrap_or_default();
-    let part = Part::new(&config, &job);
+    let environment = |name: &str| std::env::var(name).ok();
+    let variables = Variables::new(&environment);
+    let job = Job::detect(&variables).unwrap_or_default();
+    let part = Part::new(&config, &job)?;
     let mut execution = match config.action {
         Action::Upload => {
             let reports = reports(files, !config.no_attachments)?;
@@ -75,6 +67,7 @@ pub async fn run(config: Config) -> anyhow::Result<bool> {
         }
         Action::Complete => {
             let execution = open(&client, &part.input).await?;
+            part.warn_of_nothing(&execution);
             if execution.has_ended() {
                 execution
             } else {
@@ -82,12 +75,13 @@ pub async fn run(config: Config) -> anyhow::Result<bool> {
             }
         }
     };
-    if config.wait || config.gate {
+    if config.wait || config.gate || config.comment {
         let timeout = Duration::from_mins(config.wait_minutes.into());
         execution = wait(&client, execution, timeout).await?;
     }
     print(text(&execution));
-    let verdict = if config.gate { Some(verdict(&client, &execution).await?) } else { None };
+    let needs_verdict = config.gate || config.comment;
+    let verdict = if needs_verdict { Some(verdict(&client, &execution).await?) } else { None };
     print(verdict.iter().flat_map(unmet));
     if let (true, Some(summary)) = (execution.has_ended(), &job.summary) {
         let markdown = match &verdict {
@@ -96,9 +90,19 @@ pub async fn run(config: Config) -> anyhow::Result<bool> {
         };
         publish(summary, &execution, &markdown)?;
     }
+    if let (true, Some(verdict)) = (config.comment, &verdict) {
+        let host = job.host.as_ref();
+        let token = config.comment_token.clone();
+        let token = token.or_else(|| variables.get(host?.token()).map(Into::into));
+        let feedback = Feedback::new(&client, &config, &execution, verdict);
+        let published = async { feedback.await?.publish(host, token).await };
+        if let Err(error) = published.await {
+            tracing::warn!("cannot comment: {error:#}");
+        }
+    }
     Ok(match verdict {
-        Some(verdict) => verdict.has_passed(),
-        None => !config.wait || execution.has_passed(),
+        Some(verdict) if config.gate => verdict.has_passed(),
+        _ => !config.wait || execution.has_passed(),
     })
 }
 
@@ -117,18 +121,17 @@ async fn report(
     mut part: Part,
     reports: Vec<Report>,
 ) -> anyhow::Result<Execution> {
-    let key = part.input.key.clone().unwrap_or_default();
+    let key = part.key().to_owned();
     for repeat in 2..=MAX_REPEATS {
         let execution = open(client, &part.input).await?;
         if !execution.has_ended() {
+            part.warn_of_others(&execution);
             match report_to(client, config, &part, &execution, reports.clone()).await {
-                Err(error) if has_ended(&error) && !part.key_is_given => {}
+                Err(error) if has_ended(&error) => {}
                 reported => return reported,
             }
-        } else if part.key_is_given {
-            anyhow::bail!("the execution with the key {key} has ended; use another key");
         }
-        part.input.key = Some(format!("{key}-{repeat}"));
+        part.repeat(&key, repeat)?;
     }
     anyhow::bail!("the run of the CI system has {MAX_REPEATS} executions; choose a --key")
 }
@@ -156,44 +159,4 @@ async fn report_to(
 
 fn has_ended(error: &anyhow::Error) -> bool {
     error.downcast_ref::<ClientError>().is_some_and(|error| error.has_code("execution_ended"))
-}
-
-impl Part {
-    fn new(config: &Config, job: &Job) -> Self {
-        let config = config.clone();
-        let (reporter, reporters) = match (config.reporter, &job.shard) {
-            (None, Some((index, total))) => {
-                (Some(index.clone()), config.reporters.or(Some(*total)))
-            }
-            (reporter, _) => (reporter, config.reporters),
-        };
-        let key_is_given = config.key.is_some();
-        let input = OpenExecutionInput {
-            project: config.project,
-            test_set: config.set,
-            key: Some(config.key.unwrap_or_else(|| key_of(job))),
-            reporter: reporter.filter(|_| config.action == Action::Upload),
-            reporters,
-            grace_in_sec: config.grace_seconds,
-            subject_id: config.subject_id,
-            environment_id: config.environment_id,
-            tags: config.tags,
-            branch: config.branch.or_else(|| job.branch.clone()),
-            commit: config.commit.or_else(|| job.commit.clone()),
-            build: config.build.or_else(|| job.build.clone()),
-            ci_url: config.ci_url.or_else(|| job.url.clone()),
-            ..OpenExecutionInput::default()
-        };
-        Self { input, key_is_given, variant: config.variant }
-    }
-}
-
-/// Returns the key of the run of the CI system in visible characters, or a new one.
-fn key_of(job: &Job) -> String {
-    if job.key.is_empty() {
-        return Uuid::now_v7().to_string();
-    }
-    let mut key = utf8_percent_encode(&job.key, CONTROLS).to_string().replace(' ', "_");
-    key.truncate(MAX_KEY);
-    key
 }

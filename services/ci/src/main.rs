@@ -20,10 +20,15 @@ Jest, Vitest, Mocha, Mochawesome and pytest JSON, Cucumber JSON and messages, go
 Framework, NUnit 2 and 3, Open Test Reporting, xUnit.net, TRX, TestNG, and zip archives of Allure
 results.
 
-In jobs of GitHub Actions, GitLab CI, Jenkins, Azure Pipelines, Buildkite and CircleCI, the key,
-branch, commit, build and link come from the environment variables of the system; in all of them but
-GitHub Actions and Jenkins, also the shard and the number of shards. If the execution of a run has
-ended and one of its jobs is repeated, its reports belong to a new execution.
+In jobs of CI systems, the key, branch, commit, build and link come from the environment of the
+system, and the shard and the number of shards if it names them: GitHub Actions, GitLab CI, Jenkins,
+Azure Pipelines, Buildkite, CircleCI, Bitbucket Pipelines, TeamCity, Bamboo, AWS CodeBuild, Drone,
+Woodpecker, Argo Workflows, Semaphore, AppVeyor, Travis CI, Cirrus CI, GoCD, Bitrise, Codefresh,
+Buddy and Prow. Branch and commit are those of the change, not of a merge for the build.
+
+Several jobs of a run that have neither names (--reporter) nor --whole-run would end the execution
+for each other. The second one is refused, unless it repeats the first: its reports belong to a new
+execution then.
 
 The token needs the permission Execute, and Write if the project or the test set does not exist yet.
 

@@ -1,6 +1,7 @@
 //! Options of the program.
 
 use assay_client::Account;
+use secrecy::SecretString;
 
 /// Task of the program.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq)]
@@ -34,6 +35,11 @@ pub struct Config {
     /// system
     #[arg(long, env = "ASSAY_KEY")]
     pub key: Option<String>,
+    /// Use the key of the whole run of the CI system, so that all of its jobs report to one execution. It
+    /// ends when a last job runs `assay-ci complete --whole-run`, or after --reporters jobs. --key replaces
+    /// the key
+    #[arg(long, env = "ASSAY_WHOLE_RUN")]
+    pub whole_run: bool,
     /// Name of this job among those that report to the execution, such as the number of a shard.
     /// Default: from the CI system
     #[arg(long, env = "ASSAY_REPORTER")]
@@ -86,6 +92,14 @@ pub struct Config {
     /// Wait until the execution has ended, and exit with 1 unless it meets the rules of its test set
     #[arg(long)]
     pub gate: bool,
+    /// Wait until the execution has ended, and write the verdict as a comment on the pull or merge
+    /// request and as a status of its commit, on GitHub or GitLab. Later runs change the comment. A
+    /// failure is logged, and does not fail the job
+    #[arg(long)]
+    pub comment: bool,
+    /// Token for comments and statuses. Default: `GITHUB_TOKEN` or `GITLAB_TOKEN`
+    #[arg(long, env = "ASSAY_COMMENT_TOKEN", hide_env_values = true)]
+    pub comment_token: Option<SecretString>,
     /// Maximum time to wait for the end of the execution, in minutes
     #[arg(long, default_value_t = 60)]
     pub wait_minutes: u16,

@@ -162,15 +162,31 @@ async fn jobs_with_one_key_report_to_one_execution_until_it_is_completed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_second_job_of_a_matrix_without_names_is_refused() {
+    let customer = Customer::new().await;
+    let variables = [("GITHUB_ACTIONS", "true"), ("GITHUB_RUN_ID", "7"), ("GITHUB_JOB", "test")];
+    let first = Job::new(&customer).await.with(&variables);
+    first.report(PASSED);
+    let (code, output) = first.assay_ci("upload reports/junit.xml").await;
+    assert_eq!(code, 0, "{output}");
+    let second = Job::new(&customer).await.with(&variables);
+    second.report(FAILED);
+    let (code, output) = second.assay_ci("upload reports/junit.xml").await;
+    assert_eq!(code, 3, "{output}");
+    assert!(output.contains("ASSAY_REPORTERS"), "{output}");
+    assert_eq!(executions(&customer.api).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_repeated_job_of_a_ci_system_reports_to_a_new_execution() {
     let customer = Customer::new().await;
-    let job = Job::new(&customer).await;
-    let job = job.with(&[
-        ("BUILDKITE", "true"),
-        ("BUILDKITE_BUILD_ID", "b1"),
-        ("BUILDKITE_STEP_ID", "s"),
-    ]);
-    for report in [FAILED, PASSED] {
+    for (report, retries) in [(FAILED, "0"), (PASSED, "1")] {
+        let job = Job::new(&customer).await.with(&[
+            ("BUILDKITE", "true"),
+            ("BUILDKITE_BUILD_ID", "b1"),
+            ("BUILDKITE_STEP_ID", "s"),
+            ("BUILDKITE_RETRY_COUNT", retries),
+        ]);
         job.report(report);
         let (code, output) = job.assay_ci("upload reports/junit.xml").await;
         assert_eq!(code, 0, "{output}");
@@ -180,5 +196,5 @@ async fn a_repeated_job_of_a_ci_system_reports_to_a_new_execution() {
 
     let results: Vec<_> = executions.iter().map(|execution| &execution["Result"]).collect();
     assert_eq!(results, ["Passed", "Failed"]);
-    assert_eq!(executions[0]["Key"], "buildkite-b1-s-2");
+    assert_eq!(executions[0]["Key"], "buildkite:::b1:s-2");
 }

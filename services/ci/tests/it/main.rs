@@ -1,7 +1,11 @@
 //! `assay-ci` against servers and proxies that do not behave.
 
+mod action;
 mod bounds;
 mod commands;
+mod comments;
+mod jobs;
+mod packages;
 mod redirects;
 
 use std::{net::SocketAddr, path::Path, process::Output, time::Duration};

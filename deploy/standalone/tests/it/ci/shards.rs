@@ -22,11 +22,16 @@ def test_second():
 def test_third(): assert os.environ["ASSAY_REPORTER"] != "failing", "the third test fails"
 "#;
 
-/// Runs pytest with the example plugin in the folder of a job.
+/// Runs the tests of a shard in the folder of a job.
 fn pytest(job: &Job, shard: &str) -> Child {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let tests = format!("test_{shard}.py");
-    fs::write(job.folder.join(&tests), TESTS).unwrap();
+    with_plugin(job, &tests, TESTS).env("ASSAY_REPORTER", shard).spawn().unwrap()
+}
+
+/// Returns pytest with the example plugin, for a file with tests in the folder of a job.
+fn with_plugin(job: &Job, tests: &str, text: &str) -> Command {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    fs::write(job.folder.join(tests), text).unwrap();
     let plugin = job.folder.join("assay_reporter.py");
     fs::copy(root.join("docs/ci/assay_reporter.py"), plugin).unwrap();
     let mut command = Command::new(root.join("target/tools/python/bin/python"));
@@ -35,12 +40,11 @@ fn pytest(job: &Job, shard: &str) -> Child {
         .arg(tests)
         .current_dir(&job.folder)
         .envs(job.variables.iter().map(|(name, value)| (name, value)))
-        .env("ASSAY_REPORTER", shard)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    command.spawn().unwrap()
+    command
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -92,4 +96,42 @@ fn of_shard<'r>(reports: &'r Value, shard: &str) -> Vec<&'r str> {
         report["Result"].as_str()
     };
     ["first", "second", "third"].into_iter().filter_map(result).collect()
+}
+
+const ONE: &str = "def test_pays(): pass\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_without_a_key_is_an_execution_that_ends_with_it() {
+    let customer = Customer::new().await;
+    let names = [("ASSAY_PROJECT", "shop"), ("ASSAY_TEST_SET", "nightly")];
+    let job = Job::new(&customer).await.with(&names);
+    for count in 1..=2 {
+        let output = with_plugin(&job, "test_shop.py", ONE).output().await.unwrap();
+        assert!(output.status.success(), "{output:#?}");
+        let executions = executions(&customer.api).await;
+        assert_eq!(executions.len(), count);
+        assert_eq!(executions[0]["Status"], "Completed", "{:#}", executions[0]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_with_some_of_its_variables_fails_and_names_the_others() {
+    let customer = Customer::new().await;
+    let job = Job::new(&customer).await;
+    let names = [("ASSAY_PROJECT", "shop"), ("ASSAY_TEST_SET", "nightly")];
+    let shard = Job::new(&customer).await.with(&names).with(&[("ASSAY_REPORTERS", "2")]);
+    for (job, missing) in
+        [(&job, "ASSAY_PROJECT, ASSAY_TEST_SET"), (&shard, "ASSAY_KEY, ASSAY_REPORTER")]
+    {
+        let output = with_plugin(job, "test_shop.py", ONE).output().await.unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(4), "{errors}");
+        assert!(errors.contains(&format!("assay_reporter: set {missing}")), "{errors}");
+    }
+
+    let mut unset = with_plugin(&job, "test_shop.py", ONE);
+    let output = unset.env_remove("ASSAY_URL").env_remove("ASSAY_TOKEN").output().await.unwrap();
+    assert!(output.status.success(), "{output:#?}");
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(errors.contains("assay_reporter reports nothing"), "{errors}");
 }
