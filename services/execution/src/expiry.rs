@@ -9,27 +9,15 @@ use assay_ledger::{event, known_failure, test_case_state};
 use assay_proto::{CustomerId, Fault, ProjectId};
 use assay_runtime::Runtime;
 use sqlx::{PgPool, PgTransaction};
-use tokio::time::sleep;
 
 /// Interval between rounds.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Starts the task.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
-    let (database, stopping) = (database.clone(), runtime.stopping());
-    runtime.spawn("expiry", async move {
-        let work = async {
-            database.ready().await;
-            loop {
-                if let Err(fault) = publish_expired(database.pool()).await {
-                    tracing::warn!(error = %fault, "cannot publish the ends of what is muted");
-                }
-                sleep(INTERVAL).await;
-            }
-        };
-        stopping.run_until_cancelled(work).await;
-        Ok(())
-    });
+    let failure = "cannot publish the ends of what is muted";
+    let round = |db| async move { publish_expired(&db).await };
+    database.every(runtime, "expiry", INTERVAL, failure, round);
 }
 
 /// Publishes the ends of all known failures and states of test cases that have expired.
@@ -40,7 +28,7 @@ pub async fn publish_expired(db: &PgPool) -> Result<(), Fault> {
         if events.is_empty() {
             return Ok(());
         }
-        publish_all(&mut tx, events.into_iter()).await?;
+        publish_all(&mut tx, events).await?;
         tx.commit().await?;
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 
 /// Fields that are required depending on others: a web page needs a URI, a known failure a test case
 /// or all of them, and a review of several reports a selection.
-const DEPENDENT: [&str; 3] = ["Uri", "TestCaseId", "Fingerprint"];
+const DEPENDENT: [&str; 4] = ["Uri", "TestCaseId", "Fingerprint", "Pattern"];
 
 /// The example of a JSON body with one record, and the names of its required fields.
 fn body(operation: &Operation) -> Option<(Map<String, Value>, Vec<String>)> {

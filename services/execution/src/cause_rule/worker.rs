@@ -10,7 +10,6 @@ use assay_proto::{CustomerId, Fault, ProjectId};
 use assay_runtime::Runtime;
 use assay_work::{Attempt, Patience, Queue, Work};
 use sqlx::PgPool;
-use tokio::time::sleep;
 use uuid::Uuid;
 
 /// Deriving the causes of a project. If it is dropped, stored failures keep the causes that they have.
@@ -39,20 +38,9 @@ const FIRST: (CustomerId, ProjectId) = (CustomerId(Uuid::nil()), ProjectId(Uuid:
 
 /// Starts the task.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
-    let (database, stopping) = (database.clone(), runtime.stopping());
-    runtime.spawn("causes", async move {
-        let work = async {
-            database.ready().await;
-            loop {
-                if let Err(fault) = derive_changed(database.pool()).await {
-                    tracing::warn!(error = %fault, "cannot read the projects whose causes have changed");
-                }
-                sleep(INTERVAL).await;
-            }
-        };
-        stopping.run_until_cancelled(work).await;
-        Ok(())
-    });
+    let failure = "cannot read the projects whose causes have changed";
+    let round = |db| async move { derive_changed(&db).await };
+    database.every(runtime, "causes", INTERVAL, failure, round);
 }
 
 /// Derives the causes of all projects whose rules have changed, unless another replica is doing so. A failure

@@ -8,7 +8,6 @@ use assay_proto::{CustomerId, ExecutionId, Fault};
 use assay_runtime::Runtime;
 use assay_work::{Attempt, Patience, Queue, Work};
 use sqlx::{AssertSqlSafe, PgPool};
-use tokio::time::sleep;
 
 use super::derive::derive;
 
@@ -38,20 +37,9 @@ const CUSTOMERS: i64 = 100;
 
 /// Starts the task.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
-    let (database, stopping) = (database.clone(), runtime.stopping());
-    runtime.spawn("incidents", async move {
-        let work = async {
-            database.ready().await;
-            loop {
-                if let Err(fault) = seek_incidents(database.pool()).await {
-                    tracing::warn!(error = %fault, "cannot read the executions in which incidents are sought");
-                }
-                sleep(INTERVAL).await;
-            }
-        };
-        stopping.run_until_cancelled(work).await;
-        Ok(())
-    });
+    let failure = "cannot read the executions in which incidents are sought";
+    let round = |db| async move { seek_incidents(&db).await };
+    database.every(runtime, "incidents", INTERVAL, failure, round);
 }
 
 /// Seeks incidents in all executions that have completed, each in a transaction of its own, unless another

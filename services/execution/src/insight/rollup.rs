@@ -9,7 +9,6 @@ use assay_proto::{CustomerId, ExecutionId, Fault};
 use assay_runtime::Runtime;
 use assay_work::Attempt;
 use sqlx::PgPool;
-use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::days::{self, INSIGHT};
@@ -20,20 +19,9 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Starts the task.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
-    let (database, stopping) = (database.clone(), runtime.stopping());
-    runtime.spawn("rollup", async move {
-        let work = async {
-            database.ready().await;
-            loop {
-                if let Err(fault) = roll_up(database.pool()).await {
-                    tracing::warn!(error = %fault, "cannot read the executions whose results are to be added up");
-                }
-                sleep(INTERVAL).await;
-            }
-        };
-        stopping.run_until_cancelled(work).await;
-        Ok(())
-    });
+    let failure = "cannot read the executions whose results are to be added up";
+    let round = |db| async move { roll_up(&db).await };
+    database.every(runtime, "rollup", INTERVAL, failure, round);
 }
 
 /// Adds the results of all executions that have ended, each in a transaction of its own, unless another

@@ -20,7 +20,6 @@ use assay_proto::{
 use assay_runtime::Runtime;
 use assay_work::{Attempt, Patience, Queue, Work};
 use sqlx::{AssertSqlSafe, PgPool, PgTransaction};
-use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::{
@@ -59,20 +58,9 @@ const MOST_RAISED: usize = 100;
 
 /// Starts the task.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
-    let (database, stopping) = (database.clone(), runtime.stopping());
-    runtime.spawn("monitors", async move {
-        let work = async {
-            database.ready().await;
-            loop {
-                if let Err(fault) = evaluate_monitors(database.pool()).await {
-                    tracing::warn!(error = %fault, "cannot read the executions that monitors evaluate");
-                }
-                sleep(INTERVAL).await;
-            }
-        };
-        stopping.run_until_cancelled(work).await;
-        Ok(())
-    });
+    let failure = "cannot read the executions that monitors evaluate";
+    let round = |db| async move { evaluate_monitors(&db).await };
+    database.every(runtime, "monitors", INTERVAL, failure, round);
 }
 
 /// Evaluates the monitors after all executions that are queued, unless another replica is doing so. A

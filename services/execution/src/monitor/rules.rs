@@ -20,7 +20,6 @@ const LONGEST_BRANCH: usize = 255;
 /// Returns a monitor with its defaults, if it is valid.
 pub(super) fn valid(mut input: MonitorInput) -> Result<MonitorInput, Fault> {
     let mut check = Check::default();
-    check.texts(&input);
     check.name_on_one_line("Name", &input.name);
     if input.measure() == MonitorMeasure::Unspecified {
         check.refuse("Measure", "must be PassOnRetry, Recoveries, FailureRate or Duration");

@@ -6,7 +6,6 @@ use assay_database::Database;
 use assay_proto::Fault;
 use assay_runtime::Runtime;
 use metrics::{Unit, describe_counter, describe_gauge, gauge};
-use tokio::time::sleep;
 
 use super::{Kind, Quota, store};
 
@@ -20,19 +19,11 @@ pub(super) const REFUSED: &str = "assay_quota_refused_total";
 /// Starts the task. Every replica exports the metrics of all customers.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database, quota: &Quota) {
     describe_metrics();
-    let (quota, database, stopping) = (quota.clone(), database.clone(), runtime.stopping());
-    runtime.spawn("quota", async move {
-        let work = async {
-            database.ready().await;
-            loop {
-                if let Err(fault) = round(&quota).await {
-                    tracing::warn!(error = %fault, "cannot add up what customers have stored");
-                }
-                sleep(INTERVAL).await;
-            }
-        };
-        stopping.run_until_cancelled(work).await;
-        Ok(())
+    let quota = quota.clone();
+    let failure = "cannot add up what customers have stored";
+    database.every(runtime, "quota", INTERVAL, failure, move |_| {
+        let quota = quota.clone();
+        async move { round(&quota).await }
     });
 }
 

@@ -20,7 +20,7 @@ use tonic::{Code, Status};
 use crate::{
     changes::{failed, passed, run},
     known_failures::reviewer,
-    test_case_states::{enable, get, set},
+    test_case_states::{case_of, enable, get, set},
     world::{World, fields},
 };
 
@@ -113,7 +113,7 @@ async fn runs(world: &World, branch: &str, letters: &str) -> Result<Execution> {
 }
 
 async fn state(world: &World, execution: &Execution) -> Result<CaseState, Status> {
-    Ok(get(world, &world.case_of(execution, "a")).await?.state())
+    Ok(get(world, &case_of(execution, "a")).await?.state())
 }
 
 #[tokio::test]
@@ -126,7 +126,7 @@ async fn a_flaky_test_is_muted_until_it_has_recovered_and_begins_again() -> Resu
     assert_eq!(state(&world, &last).await?, CaseState::Enabled, "no failure after two breaks");
     let last = runs(&world, "main", "F").await?;
 
-    let muted = get(&world, &world.case_of(&last, "a")).await?;
+    let muted = get(&world, &case_of(&last, "a")).await?;
     assert_eq!((muted.state(), muted.owner.as_str()), (CaseState::Muted, "monitor Flaky tests"));
     assert_eq!(muted.reason, "recovered 2 times in its last 6 runs");
     let taken = actions(&world, &monitor).await?.remove(0);
@@ -204,7 +204,7 @@ async fn a_dry_run_and_a_notification_change_no_state() -> Result<()> {
     let names: Vec<_> = events.iter().map(|(name, _)| name.as_str()).collect();
     let expected = ["monitor.created", "monitor.created", "monitor.alarmed", "monitor.recovered"];
     assert_eq!(names, expected);
-    assert_eq!(events[2].1["TargetId"], world.case_of(&last, "a"));
+    assert_eq!(events[2].1["TargetId"], case_of(&last, "a"));
 
     // Once it acts, it begins again.
     let real = MonitorInput { dry_run: false, ..recoveries() };
@@ -223,7 +223,7 @@ async fn monitors_respect_users_branches_and_outages() -> Result<()> {
     let last = runs(&world, "feature", "PFPFPF").await?;
     assert_eq!(state(&world, &last).await?, CaseState::Enabled, "another branch");
 
-    let a = world.case_of(&last, "a");
+    let a = case_of(&last, "a");
     set(&world, &a, CaseState::Skipped).await?;
     let last = runs(&world, "main", "PFPFPF").await?;
     assert_eq!(state(&world, &last).await?, CaseState::Skipped, "a user has set it");

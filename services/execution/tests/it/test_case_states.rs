@@ -27,13 +27,13 @@ impl World {
     fn case_states(&self) -> TestCaseStateServiceClient<Channel> {
         TestCaseStateServiceClient::new(self.execution.clone())
     }
+}
 
-    /// Returns the id of a test case of an execution.
-    pub(crate) fn case_of(&self, execution: &Execution, identifier: &str) -> String {
-        let mut reports = execution.test_reports.iter();
-        let report = reports.find(|report| report.test_case_identifier == identifier);
-        report.unwrap().test_case_id.clone()
-    }
+/// Returns the id of a test case of an execution.
+pub(crate) fn case_of(execution: &Execution, identifier: &str) -> String {
+    let mut reports = execution.test_reports.iter();
+    let report = reports.find(|report| report.test_case_identifier == identifier);
+    report.unwrap().test_case_id.clone()
 }
 
 fn input(state: CaseState, until: Option<Timestamp>) -> TestCaseStateInput {
@@ -124,7 +124,7 @@ async fn failures_of_a_muted_test_case_are_shown_and_do_not_count_until_its_end(
     run(&world, "main", json!([passed("a"), passed("b")])).await?;
     let first = run(&world, "first", results()).await?;
     assert_eq!(muted(&world, &first).await?, (0, VerdictState::Failed));
-    let a = world.case_of(&first, "a");
+    let a = case_of(&first, "a");
 
     let state = set(&world, &a, CaseState::Muted).await?;
 
@@ -155,7 +155,7 @@ async fn failures_of_a_muted_test_case_are_shown_and_do_not_count_until_its_end(
 async fn changes_of_a_state_are_published_and_versioned() -> Result<()> {
     let world = World::new().await?;
     let execution = run(&world, "main", json!([failed("a", "lost"), passed("b")])).await?;
-    let (a, b) = (world.case_of(&execution, "a"), world.case_of(&execution, "b"));
+    let (a, b) = (case_of(&execution, "a"), case_of(&execution, "b"));
     assert_eq!(get(&world, &a).await?.state(), CaseState::Enabled);
     enable(&world, &a).await?;
     assert!(actions(&world).await?.is_empty(), "it was enabled");
@@ -172,8 +172,8 @@ async fn changes_of_a_state_are_published_and_versioned() -> Result<()> {
     let skipped = change(&world, &a, skip.clone(), version.clone()).await?;
     assert_eq!((skipped.state(), skipped.until), (CaseState::Skipped, state.until), "it is kept");
     assert_eq!(skipped.reason, "fails at random");
-    let stale = change(&world, &a, skip, version).await.unwrap_err();
-    assert_eq!(stale.code(), Code::Aborted);
+    let refused = change(&world, &a, skip, version).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Aborted);
 
     set(&world, &b, CaseState::Muted).await?;
     let of = async |state| {
@@ -193,7 +193,7 @@ async fn changes_of_a_state_are_published_and_versioned() -> Result<()> {
 async fn invalid_states_are_refused_with_reasons() -> Result<()> {
     let world = World::new().await?;
     let execution = run(&world, "main", json!([failed("a", "lost")])).await?;
-    let a = world.case_of(&execution, "a");
+    let a = case_of(&execution, "a");
     let valid = input(CaseState::Muted, Some(in_days(89)));
     for (field, input) in [
         ("Until", TestCaseStateInput { until: None, ..valid.clone() }),
@@ -224,7 +224,7 @@ async fn engines_leave_out_skipped_test_cases() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1), ("b", 2), ("c", 1)]).await?;
     let external = world.start().await?;
-    let b = world.case_of(&external, "b");
+    let b = case_of(&external, "b");
     set(&world, &b, CaseState::Skipped).await?;
 
     let execution = world.dispatch().await?;
@@ -270,7 +270,7 @@ async fn a_required_test_case_that_is_skipped_was_not_executed() -> Result<()> {
     let gate = GateInput { required_test_cases: vec!["b".to_owned()], ..Default::default() };
     let changes = TestSetInput { gate: Some(gate), ..TestSetInput::default() };
     world.change_set(changes, &["Gate"]).await?;
-    let b = world.case_of(&world.start().await?, "b");
+    let b = case_of(&world.start().await?, "b");
     set(&world, &b, CaseState::Skipped).await?;
     let execution = world.dispatch().await?;
     let lease = world.engine().lease_one().await?;
@@ -289,7 +289,7 @@ async fn a_required_test_case_that_is_skipped_was_not_executed() -> Result<()> {
 async fn an_execution_of_skipped_test_cases_ends_at_once() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
-    let a = world.case_of(&world.start().await?, "a");
+    let a = case_of(&world.start().await?, "a");
     set(&world, &a, CaseState::Skipped).await?;
 
     let execution = world.dispatch().await?;
@@ -312,7 +312,7 @@ async fn a_review_that_mutes_and_a_retry_see_the_state_of_their_moment() -> Resu
     };
     let results = || json!([variant("lost", "linux"), variant("slow", "windows")]);
     let execution = run(&world, "main", results()).await?;
-    let a = world.case_of(&execution, "a");
+    let a = case_of(&execution, "a");
     let report = reports(&world, &execution).await?.remove(0);
     let mute = MuteInput { every_case: false, muted_until: Some(in_days(7)) };
     let one = ReviewInput {

@@ -3,6 +3,7 @@
 mod lock;
 mod migration;
 mod reachability;
+mod rounds;
 mod transaction;
 
 use std::{io, str::FromStr, time::Duration};

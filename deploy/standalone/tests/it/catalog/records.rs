@@ -25,6 +25,18 @@ pub(super) struct Record {
     pub(super) text: &'static str,
 }
 
+fn monitor(list: String) -> Record {
+    Record {
+        noun: "monitor",
+        path: String::new(),
+        list,
+        body: json!({"Name": "Flaky", "Measure": "Recoveries", "Threshold": 3, "Action": "Mute"}),
+        required: ("Threshold", json!("three")),
+        nullable: None,
+        text: "Name",
+    }
+}
+
 /// Creates a project with a record of each kind, each after the records that it refers to. Panics if
 /// a kind is missing, so that the tests cover new ones.
 pub(super) async fn records(api: &Api) -> Vec<Record> {
@@ -98,17 +110,7 @@ pub(super) async fn records(api: &Api) -> Vec<Record> {
             nullable: None,
             text: "Comment",
         },
-        Record {
-            noun: "monitor",
-            path: String::new(),
-            list: of("monitors"),
-            body: json!({
-                "Name": "Flaky", "Measure": "Recoveries", "Threshold": 3, "Action": "Mute",
-            }),
-            required: ("Threshold", json!("three")),
-            nullable: None,
-            text: "Name",
-        },
+        monitor(of("monitors")),
         Record {
             noun: "test plan",
             path: String::new(),

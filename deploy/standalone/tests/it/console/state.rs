@@ -32,7 +32,7 @@ async fn a_test_is_muted_skipped_and_enabled_on_its_page() {
         [("state", "Muted"), ("until", until), ("ticket", "SHOP-7"), ("reason", "<b>odd</b>")];
     set(&reader, case, &mute).await.expect(303);
     let shown = read(&reader, &page).await;
-    for text in ["<b>Muted</b>", "SHOP-7", "&lt;b&gt;odd&lt;/b&gt;", "grace", "Enable this test"] {
+    for text in ["<b>Muted</b>", "SHOP-7", "&lt;b&gt;odd&lt;/b&gt;", "Grace", "Enable this test"] {
         assert!(shown.contains(text), "{text}: {shown}");
     }
     let project = execution["ProjectId"].as_str().unwrap();

@@ -90,8 +90,8 @@ struct Model {
 }
 
 impl Model {
-    fn is_known(&self, cause: usize, case: usize) -> bool {
-        let covers = |known: &Known| known.0 == cause && known.1.is_none_or(|one| one == case);
+    fn is_known(&self, cause: usize, test: usize) -> bool {
+        let covers = |known: &Known| known.0 == cause && known.1.is_none_or(|one| one == test);
         self.known.iter().any(|(known, in_force)| *in_force && covers(known))
     }
 
@@ -180,30 +180,30 @@ impl Compared {
         Ok(())
     }
 
-    async fn create(&mut self, (cause, case): Known) -> Result<()> {
+    async fn create(&mut self, (cause, test): Known) -> Result<()> {
         let model = &mut self.model;
         let is_seen =
-            |seen: &(usize, usize)| seen.0 == cause && case.is_none_or(|one| one == seen.1);
-        let exists = model.known.iter().any(|(known, _)| *known == (cause, case));
+            |seen: &(usize, usize)| seen.0 == cause && test.is_none_or(|one| one == seen.1);
+        let exists = model.known.iter().any(|(known, _)| *known == (cause, test));
         if exists || !model.seen.iter().any(is_seen) {
             return Ok(());
         }
         let input = CreateKnownFailureInput {
             fingerprint: self.fingerprints[&cause].clone(),
-            test_case_id: case.map(|case| self.cases[&case].clone()),
-            every_case: case.is_none(),
+            test_case_id: test.map(|test| self.cases[&test].clone()),
+            every_case: test.is_none(),
             muted_until: Some(in_days(30)),
             ..Default::default()
         };
         create(&self.world, input).await?;
-        model.known.push(((cause, case), true));
+        model.known.push(((cause, test), true));
         Ok(())
     }
 
     /// Returns the id and the version of a known failure.
-    async fn stored(&self, (cause, case): Known) -> Result<(String, String)> {
+    async fn stored(&self, (cause, test): Known) -> Result<(String, String)> {
         let is_sought = |fingerprint: &str, of: Option<&String>| {
-            fingerprint == self.fingerprints[&cause] && of == case.map(|case| &self.cases[&case])
+            fingerprint == self.fingerprints[&cause] && of == test.map(|test| &self.cases[&test])
         };
         let mut all = known(&self.world).await?.into_iter();
         let one = all.find(|one| is_sought(&one.fingerprint, one.test_case_id.as_ref())).unwrap();
