@@ -4,7 +4,7 @@
 set -euo pipefail
 umask 077
 backups=${BACKUPS:-/backup}
-folder=$backups/$(date --utc +%Y-%m-%dT%H%M%SZ)
+while folder=$backups/$(date --utc +%Y-%m-%dT%H%M%SZ) && [[ -e $folder ]]; do sleep 1; done
 
 rm -rf "$backups"/*.partial
 mkdir "$folder.partial"
