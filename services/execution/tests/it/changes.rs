@@ -112,7 +112,7 @@ async fn failures_are_new_once_and_fixed_once() -> Result<()> {
     assert_eq!(entries[0].headline, "lost");
     assert_eq!(entries[0].attempts, 1);
     let since = entries[0].failing_since.unwrap();
-    assert!(since <= red.request_time.unwrap() && since >= green.request_time.unwrap());
+    assert!(since <= red.completion_date_time.unwrap() && since >= green.request_time.unwrap());
 
     let mut still = ListTestReportsRequest { ..request };
     still.set_change(ResultChange::Still);
