@@ -17,7 +17,7 @@ help: ## list the targets
 run: ## run Assay with its own PostgreSQL and NATS, data in ./data
 	@deploy/local/install
 	@[ -x $(TARGET)/local/assay ] || echo \
-		'Building Assay. With two processors, the first time takes about seven minutes; later it is quick.'
+		'Building Assay. With two processors, the first time takes about six minutes; later it is quick.'
 	@cargo build --profile local --locked -p assay --bin assay
 	@exec $(TARGET)/local/assay
 
