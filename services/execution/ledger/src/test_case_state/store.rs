@@ -53,7 +53,7 @@ fn select(rest: &'static str) -> QueryAs<'static, Postgres, TestCaseState, PgArg
          left join lateral (
              select test_case_identifier, test_case_name from test_report r
              where r.customer_id = s.customer_id and r.test_case_id = s.test_case_id
-             order by execution_number desc
+             order by execution_id desc
              limit 1
          ) as last on true
          where s.customer_id = $1 and s.project_id = $2 and s.until > now() and {rest}"
@@ -66,7 +66,7 @@ pub async fn latest_end(db: impl PgExecutor<'_>) -> Result<Timestamp, Fault> {
     Ok(latest.bind(LONGEST).fetch_one(db).await?)
 }
 
-/// Lists the test cases of a project that are not enabled, newest first.
+/// Lists the test cases of a project that are not enabled, those first that were created last.
 pub async fn list(
     db: &PgPool,
     customer: CustomerId,
