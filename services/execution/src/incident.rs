@@ -2,7 +2,6 @@
 //! execution has completed. The failures stay listed, and verdicts stay as they are.
 
 mod derive;
-mod event;
 mod evidence;
 mod service;
 mod store;

@@ -9,6 +9,19 @@ use tonic::{Code, Status};
 
 use crate::catalog::Catalog;
 
+/// Returns the project of a request, if the catalog has it.
+pub(crate) async fn project(
+    db: &PgPool,
+    catalog: &Catalog,
+    caller: &Caller,
+    project_id: &str,
+) -> Result<ProjectId, Status> {
+    let project = ProjectId::from_path(project_id)?;
+    let record = FindRecordsRequest { project_id: project_id.to_owned(), ..Default::default() };
+    check_exists(db, catalog, caller, project, record).await?;
+    Ok(project)
+}
+
 /// Fails unless the catalog has the record. While the catalog is unavailable, a project exists if
 /// it has executions, so that they can still be read.
 pub(crate) async fn check_exists(

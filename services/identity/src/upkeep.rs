@@ -6,7 +6,6 @@ use assay_database::Database;
 use assay_proto::Fault;
 use assay_runtime::Runtime;
 use sqlx::PgPool;
-use tokio::time::sleep;
 
 use crate::{audit, invitation, mail, password_link, revocation, signing_key, throttle};
 
@@ -14,20 +13,9 @@ const PERIOD: Duration = Duration::from_mins(10);
 
 /// Starts to delete expired rows periodically. Replicas may do so concurrently.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database, audit_retention: Duration) {
-    let (database, stopping) = (database.clone(), runtime.stopping());
-    runtime.spawn("upkeep", async move {
-        let work = async {
-            database.ready().await;
-            loop {
-                if let Err(fault) = delete_expired(database.pool(), audit_retention).await {
-                    tracing::warn!(%fault, "failed to delete expired rows; will retry");
-                }
-                sleep(PERIOD).await;
-            }
-        };
-        stopping.run_until_cancelled(work).await;
-        Ok(())
-    });
+    let failure = "failed to delete expired rows; will retry";
+    let round = move |db| async move { delete_expired(&db, audit_retention).await };
+    database.every(runtime, "upkeep", PERIOD, failure, round);
 }
 
 async fn delete_expired(db: &PgPool, audit_retention: Duration) -> Result<(), Fault> {

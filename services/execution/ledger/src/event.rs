@@ -1,9 +1,11 @@
-//! The events of records of a project that mute failures, or look after them.
+//! The events of records of a project that are about failures: they mute them, join them, or look after them.
 
 use std::fmt::Display;
 
 use assay_events::{AlarmChange, Event, EventType, RecordKind};
-use assay_proto::{CustomerId, Fault, MonitorId, ProjectId, TestCaseId, events::RecordChanged};
+use assay_proto::{
+    CustomerId, Fault, IncidentId, MonitorId, ProjectId, TestCaseId, events::RecordChanged,
+};
 use assay_records::Action;
 
 /// Returns the event of an action on a record of a project.
@@ -23,6 +25,16 @@ pub fn expired(
     (kind, id): (RecordKind, impl Display),
 ) -> Result<Event, Fault> {
     event(customer, (kind, id), (RecordKind::Project, project), EventType::Expired(kind))
+}
+
+/// Returns the event that an incident has ended.
+pub fn incident_ended(
+    customer: CustomerId,
+    project: ProjectId,
+    id: IncidentId,
+) -> Result<Event, Fault> {
+    let source = (RecordKind::Incident, id);
+    event(customer, source, (RecordKind::Project, project), EventType::IncidentEnded)
 }
 
 /// Returns the event that a test case has reached the threshold of a monitor, or has recovered.

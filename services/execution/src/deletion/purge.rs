@@ -16,7 +16,6 @@ use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
 use assay_runtime::Runtime;
 use assay_work::Attempt;
 use sqlx::PgPool;
-use tokio::time::sleep;
 use uuid::Uuid;
 
 use crate::{artifact::Artifacts, reportportal, testrail};
@@ -26,19 +25,10 @@ const PERIOD: Duration = Duration::from_secs(5);
 
 /// Starts the task that purges until the program stops.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database, artifacts: &Artifacts) {
-    let (database, artifacts, stopping) = (database.clone(), artifacts.clone(), runtime.stopping());
-    runtime.spawn("purge", async move {
-        let work = async {
-            database.ready().await;
-            loop {
-                if let Err(fault) = purge_deleted(database.pool(), &artifacts).await {
-                    tracing::warn!(error = %fault, "cannot remove deleted executions");
-                }
-                sleep(PERIOD).await;
-            }
-        };
-        stopping.run_until_cancelled(work).await;
-        Ok(())
+    let artifacts = artifacts.clone();
+    database.every(runtime, "purge", PERIOD, "cannot remove deleted executions", move |db| {
+        let artifacts = artifacts.clone();
+        async move { purge_deleted(&db, &artifacts).await }
     });
 }
 

@@ -10,13 +10,14 @@
 //! The first execution of an affected test set that does not belong to an incident ends it, if it was requested
 //! after those of this set that do.
 
-use assay_events::publish;
+use assay_events::{RecordKind, publish};
 use assay_judge::is_outage;
+use assay_ledger::event;
 use assay_proto::{CustomerId, ExecutionId, Fault, IncidentId};
+use assay_records::Action;
 use sqlx::PgTransaction;
 
 use super::{
-    event,
     evidence::{self, Completed},
     store::{self, NewIncident},
 };
@@ -37,7 +38,7 @@ pub(super) async fn derive(
         causes(tx, customer, &execution).await?;
     }
     for ended in store::end(tx, customer, &execution).await? {
-        publish(tx, &event::ended(customer, execution.project_id, ended)?).await?;
+        publish(tx, &event::incident_ended(customer, execution.project_id, ended)?).await?;
     }
     Ok(())
 }
@@ -80,6 +81,7 @@ async fn begin(
     new: NewIncident<'_>,
 ) -> Result<IncidentId, Fault> {
     let incident = store::insert(tx, customer, execution, new).await?;
-    publish(tx, &event::created(customer, execution.project_id, incident)?).await?;
+    let record = (RecordKind::Incident, incident);
+    publish(tx, &event::record(customer, execution.project_id, record, Action::Created)?).await?;
     Ok(incident)
 }

@@ -2,8 +2,7 @@
 
 use assay_auth::Caller;
 use assay_proto::{
-    IncidentId, ProjectId,
-    catalog::FindRecordsRequest,
+    IncidentId,
     execution::{
         GetIncidentRequest, Incident, IncidentBatch, ListIncidentsRequest, incident_service_server,
     },
@@ -21,16 +20,6 @@ pub(crate) struct IncidentService {
     pub(crate) catalog: Catalog,
 }
 
-impl IncidentService {
-    /// Returns the project of a request, if it exists.
-    async fn project(&self, caller: &Caller, id: String) -> Result<ProjectId, Status> {
-        let project = ProjectId::from_path(&id)?;
-        let record = FindRecordsRequest { project_id: id, ..Default::default() };
-        parent::check_exists(&self.db, &self.catalog, caller, project, record).await?;
-        Ok(project)
-    }
-}
-
 #[tonic::async_trait]
 impl incident_service_server::IncidentService for IncidentService {
     type ListIncidentsStream = Batches<IncidentBatch>;
@@ -41,7 +30,7 @@ impl incident_service_server::IncidentService for IncidentService {
     ) -> Result<Response<Self::ListIncidentsStream>, Status> {
         let caller = Caller::of(&request)?;
         let ListIncidentsRequest { project_id, page } = request.into_inner();
-        let project = self.project(&caller, project_id).await?;
+        let project = parent::project(&self.db, &self.catalog, &caller, &project_id).await?;
         let (db, customer) = (self.db.clone(), caller.customer);
         answer(page, move |slice| {
             let db = db.clone();
@@ -57,7 +46,7 @@ impl incident_service_server::IncidentService for IncidentService {
         let caller = Caller::of(&request)?;
         let GetIncidentRequest { project_id, id } = request.into_inner();
         let id = IncidentId::from_path(&id)?;
-        let project = self.project(&caller, project_id).await?;
+        let project = parent::project(&self.db, &self.catalog, &caller, &project_id).await?;
         Ok(Response::new(store::get(&self.db, caller.customer, project, id).await?))
     }
 }

@@ -1,22 +1,19 @@
 //! The results of each test case, day and branch, in PostgreSQL: they are added up when an execution
 //! has ended, and derived again to verify and to rebuild them.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use assay_fair::Throttle;
 use assay_proto::{CustomerId, ExecutionId, Fault};
 use assay_work::{Patience, Queue, Work};
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
+use uuid::Uuid;
 
 /// Adding the results of an ended execution. If it is dropped, insights do not count the execution.
 pub(crate) const INSIGHT: Work = Work {
     kind: "insight",
     queue: Queue::Unfinished {
-        patience: Patience {
-            first: Duration::from_secs(1),
-            longest: Duration::from_mins(5),
-            failures: 20,
-        },
+        patience: Patience::of_derivations(),
         pending: "exists (
             select from execution e
             where e.customer_id = w.customer_id and e.id = w.id and e.rolled_up_at is null
@@ -65,20 +62,19 @@ fn derived(which: &str) -> String {
     )
 }
 
-/// Returns the first execution after another one that has ended, was not added yet, and is to be added
-/// now.
-pub(super) async fn next(
-    db: impl PgExecutor<'_>,
-    after: ExecutionId,
-) -> Result<Option<(CustomerId, ExecutionId)>, Fault> {
-    let next = sqlx::query_as(AssertSqlSafe(format!(
+/// Maximum number of executions that are read at once.
+const AT_ONCE: i64 = 100;
+
+/// Returns the first executions that have ended, were not added yet, and are to be added now.
+pub(super) async fn due(db: impl PgExecutor<'_>) -> Result<Vec<(CustomerId, Uuid)>, Fault> {
+    let due = sqlx::query_as(AssertSqlSafe(format!(
         "select customer_id, id from live_execution e
-         where status in ('Completed', 'Canceled') and rolled_up_at is null and id > $1 and {}
+         where status in ('Completed', 'Canceled') and rolled_up_at is null and {}
          order by id
-         limit 1",
+         limit $1",
         INSIGHT.is_due("e.customer_id", "e.id")
     )));
-    Ok(next.bind(after).fetch_optional(db).await?)
+    Ok(due.bind(AT_ONCE).fetch_all(db).await?)
 }
 
 /// Locks an execution. Returns false if it need not be added any more.

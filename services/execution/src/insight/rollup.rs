@@ -1,10 +1,9 @@
 //! The task that adds the results of ended executions to those of the days of their test cases, and queues
-//! the executions for monitors. One
-//! replica of the service does this at a time.
+//! the executions for monitors.
 
 use std::time::Duration;
 
-use assay_database::{Database, begin, exclusively};
+use assay_database::{Database, begin};
 use assay_proto::{CustomerId, ExecutionId, Fault};
 use assay_runtime::Runtime;
 use assay_work::Attempt;
@@ -27,33 +26,13 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
 /// Adds the results of all executions that have ended, each in a transaction of its own, unless another
 /// replica is doing so. A failure of one does not affect the others.
 pub async fn roll_up(db: &PgPool) -> Result<(), Fault> {
-    if days::next(db, ExecutionId(Uuid::nil())).await?.is_none() {
-        return Ok(());
-    }
-    exclusively(db, "assay rollup", add_all(db)).await.map(|_| ())
-}
-
-async fn add_all(db: &PgPool) -> Result<(), Fault> {
-    let mut next = days::next(db, ExecutionId(Uuid::nil())).await?;
-    while let Some((customer, id)) = next {
-        if let Some(attempt) = INSIGHT.begin(db, customer, id.0).await?
-            && let Err(fault) = add(db, customer, id, &attempt).await
-        {
-            attempt.failed(db, &fault).await?;
-        }
-        next = days::next(db, id).await?;
-    }
-    Ok(())
+    INSIGHT.do_all(db, |db| async move { days::due(&db).await }, add).await
 }
 
 /// Adds the results of an execution, unless it was deleted or left out meanwhile.
-async fn add(
-    db: &PgPool,
-    customer: CustomerId,
-    id: ExecutionId,
-    attempt: &Attempt,
-) -> Result<(), Fault> {
-    let mut tx = begin(db).await?;
+async fn add(db: PgPool, customer: CustomerId, id: Uuid, attempt: Attempt) -> Result<(), Fault> {
+    let id = ExecutionId(id);
+    let mut tx = begin(&db).await?;
     if days::lock(&mut tx, customer, id).await? {
         days::add(&mut tx, customer, id).await?;
         monitor::store::enqueue(&mut tx, customer, id).await?;

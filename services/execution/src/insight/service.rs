@@ -2,8 +2,7 @@
 
 use assay_auth::Caller;
 use assay_proto::{
-    Fault, ProjectId,
-    catalog::FindRecordsRequest,
+    Fault,
     execution::{InsightBatch, ListInsightsRequest, insight_service_server},
 };
 use assay_records::Check;
@@ -48,10 +47,9 @@ impl insight_service_server::InsightService for InsightService {
     ) -> Result<Response<Self::ListInsightsStream>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let project = ProjectId::from_path(&request.project_id)?;
         let ranking = Ranking::of(&request)?;
-        let parent = FindRecordsRequest { project_id: request.project_id, ..Default::default() };
-        parent::check_exists(&self.db, &self.catalog, &caller, project, parent).await?;
+        let project =
+            parent::project(&self.db, &self.catalog, &caller, &request.project_id).await?;
         let (db, customer) = (self.db.clone(), caller.customer);
         answer(request.page, move |slice| {
             let (db, ranking) = (db.clone(), ranking.clone());

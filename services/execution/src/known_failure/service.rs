@@ -10,7 +10,6 @@ use assay_ledger::{
 };
 use assay_proto::{
     CustomerId, Fault, KnownFailureId, ProjectId,
-    catalog::FindRecordsRequest,
     execution::{
         CreateKnownFailureRequest, DeleteKnownFailureRequest, FailureMatchBatch,
         GetKnownFailureRequest, KnownFailure, KnownFailureBatch, ListKnownFailuresRequest,
@@ -30,16 +29,6 @@ pub(crate) struct KnownFailureService {
     pub(crate) catalog: Catalog,
 }
 
-impl KnownFailureService {
-    /// Returns the project of a request, if it exists.
-    async fn project(&self, caller: &Caller, id: &str) -> Result<ProjectId, Status> {
-        let project = ProjectId::from_path(id)?;
-        let record = FindRecordsRequest { project_id: id.to_owned(), ..Default::default() };
-        parent::check_exists(&self.db, &self.catalog, caller, project, record).await?;
-        Ok(project)
-    }
-}
-
 #[tonic::async_trait]
 impl known_failure_service_server::KnownFailureService for KnownFailureService {
     type ListKnownFailuresStream = Batches<KnownFailureBatch>;
@@ -51,7 +40,8 @@ impl known_failure_service_server::KnownFailureService for KnownFailureService {
     ) -> Result<Response<Self::ListKnownFailuresStream>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let project = self.project(&caller, &request.project_id).await?;
+        let project =
+            parent::project(&self.db, &self.catalog, &caller, &request.project_id).await?;
         let (db, customer) = (self.db.clone(), caller.customer);
         answer(request.page, move |slice| {
             let db = db.clone();
@@ -67,7 +57,8 @@ impl known_failure_service_server::KnownFailureService for KnownFailureService {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id = KnownFailureId::from_path(&request.id)?;
-        let project = self.project(&caller, &request.project_id).await?;
+        let project =
+            parent::project(&self.db, &self.catalog, &caller, &request.project_id).await?;
         Ok(Response::new(store::get(&self.db, caller.customer, project, id).await?))
     }
 
@@ -79,7 +70,8 @@ impl known_failure_service_server::KnownFailureService for KnownFailureService {
         let request = request.into_inner();
         let latest = store::latest_end(&self.db).await?;
         let known = rules::check_new(request.known_failure.unwrap_or_default(), latest)?;
-        let project = self.project(&caller, &request.project_id).await?;
+        let project =
+            parent::project(&self.db, &self.catalog, &caller, &request.project_id).await?;
         let mut tx = begin(&self.db).await?;
         let id = store::create(&mut tx, &caller, project, &known).await?;
         store::check_number(&mut tx, caller.customer, project).await?;
@@ -134,7 +126,8 @@ impl known_failure_service_server::KnownFailureService for KnownFailureService {
         let fingerprint: Fingerprint =
             request.fingerprint.parse().map_err(|_| Fault::NotFound("failure"))?;
         let days = rules::check_days(request.days)?;
-        let project = self.project(&caller, &request.project_id).await?;
+        let project =
+            parent::project(&self.db, &self.catalog, &caller, &request.project_id).await?;
         let (db, customer) = (self.db.clone(), caller.customer);
         answer(request.page, move |slice| {
             let db = db.clone();

@@ -1,8 +1,8 @@
 //! The alarms of monitors, and what they have done, in PostgreSQL. Every statement is bound to one customer.
 
 use assay_proto::{
-    CustomerId, ExecutionId, Fault, MonitorActionId, MonitorId, TestCaseId, Timestamp,
-    catalog::TestCaseName, execution::MonitorActionKind, name_of,
+    CustomerId, ExecutionId, Fault, MonitorId, TestCaseId, Timestamp, catalog::TestCaseName,
+    execution::MonitorActionKind, name_of,
 };
 use sqlx::PgTransaction;
 
@@ -76,10 +76,9 @@ pub(super) async fn record(
     sqlx::query(
         "insert into monitor_action (customer_id, id, monitor_id, execution_id, test_case_id,
              test_case_identifier, test_case_name, action, reason, is_dry)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+         values ($1, next_id(null), $2, $3, $4, $5, $6, $7, $8, $9)",
     )
     .bind(customer)
-    .bind(MonitorActionId::new())
     .bind(taken.monitor)
     .bind(taken.execution)
     .bind(taken.case)

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use assay_database::{Database, begin, exclusively};
+use assay_database::{Database, begin};
 use assay_judge::{
     Rule, is_outage,
     monitor::{Finding, observe},
@@ -18,8 +18,8 @@ use assay_proto::{
     execution::{Monitor, MonitorActionKind},
 };
 use assay_runtime::Runtime;
-use assay_work::{Attempt, Patience, Queue, Work};
-use sqlx::{AssertSqlSafe, PgPool, PgTransaction};
+use assay_work::{Attempt, Patience, Queue, Waiting, Work};
+use sqlx::{PgPool, PgTransaction};
 use uuid::Uuid;
 
 use super::{
@@ -32,11 +32,7 @@ use super::{
 pub(crate) const MONITOR: Work = Work {
     kind: "monitor",
     queue: Queue::Unfinished {
-        patience: Patience {
-            first: Duration::from_secs(1),
-            longest: Duration::from_mins(5),
-            failures: 20,
-        },
+        patience: Patience::of_derivations(),
         pending: "exists (
             select from monitor_evaluation e
             where e.customer_id = w.customer_id and e.execution_id = w.id
@@ -49,9 +45,9 @@ pub(crate) const MONITOR: Work = Work {
 /// Interval between rounds.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Maximum number of executions of a customer, and of all, that are read at once.
-const OF_CUSTOMER: i64 = 10;
-const OF_ALL: i64 = 100;
+/// The ended executions that monitors have not evaluated yet.
+const EVALUATIONS: Waiting =
+    Waiting { table: "monitor_evaluation", id: "execution_id", condition: "true" };
 
 /// Maximum number of test cases on which a monitor acts after one execution. Others follow with their next runs.
 const MOST_RAISED: usize = 100;
@@ -66,52 +62,18 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
 /// Evaluates the monitors after all executions that are queued, unless another replica is doing so. A
 /// failure of one does not affect the others.
 pub async fn evaluate_monitors(db: &PgPool) -> Result<(), Fault> {
-    if due(db).await?.is_empty() {
-        return Ok(());
-    }
-    exclusively(db, "assay monitors", evaluate_all(db)).await.map(|_| ())
-}
-
-async fn evaluate_all(db: &PgPool) -> Result<(), Fault> {
-    loop {
-        let due = due(db).await?;
-        if due.is_empty() {
-            return Ok(());
-        }
-        for (customer, id) in due {
-            if let Some(attempt) = MONITOR.begin(db, customer, id.0).await?
-                && let Err(fault) = evaluate(db, customer, id, &attempt).await
-            {
-                attempt.failed(db, &fault).await?;
-            }
-        }
-    }
-}
-
-/// Returns queued executions, the oldest of each customer first, in turns.
-async fn due(db: &PgPool) -> Result<Vec<(CustomerId, ExecutionId)>, Fault> {
-    let due = sqlx::query_as(AssertSqlSafe(format!(
-        "select customer_id, execution_id from (
-             select customer_id, execution_id,
-                    row_number() over (partition by customer_id order by execution_id) as turn
-             from monitor_evaluation e
-             where {}
-         ) as queued
-         where turn <= $1
-         order by turn, customer_id
-         limit $2",
-        MONITOR.is_due("e.customer_id", "e.execution_id")
-    )));
-    Ok(due.bind(OF_CUSTOMER).bind(OF_ALL).fetch_all(db).await?)
+    let due = |db| async move { MONITOR.due_of(&db, EVALUATIONS).await };
+    MONITOR.do_all(db, due, evaluate).await
 }
 
 async fn evaluate(
-    db: &PgPool,
+    db: PgPool,
     customer: CustomerId,
-    id: ExecutionId,
-    attempt: &Attempt,
+    id: Uuid,
+    attempt: Attempt,
 ) -> Result<(), Fault> {
-    let mut tx = begin(db).await?;
+    let id = ExecutionId(id);
+    let mut tx = begin(&db).await?;
     match execution::store::find(&mut *tx, customer, None, id).await {
         Ok(state) => evaluate_execution(&mut tx, customer, id, &state).await?,
         // Deleted meanwhile.

@@ -6,7 +6,6 @@ use assay_events::{Event, RecordKind, publish};
 use assay_ledger::event;
 use assay_proto::{
     CustomerId, Fault, MonitorId, ProjectId,
-    catalog::FindRecordsRequest,
     execution::{
         CreateMonitorRequest, DeleteMonitorRequest, GetMonitorRequest, ListMonitorActionsRequest,
         ListMonitorsRequest, Monitor, MonitorActionBatch, MonitorBatch, UpdateMonitorRequest,
@@ -27,16 +26,6 @@ pub(crate) struct MonitorService {
     pub(crate) catalog: Catalog,
 }
 
-impl MonitorService {
-    /// Returns the project of a request, if it exists.
-    async fn project(&self, caller: &Caller, project_id: String) -> Result<ProjectId, Status> {
-        let project = ProjectId::from_path(&project_id)?;
-        let record = FindRecordsRequest { project_id, ..Default::default() };
-        parent::check_exists(&self.db, &self.catalog, caller, project, record).await?;
-        Ok(project)
-    }
-}
-
 #[tonic::async_trait]
 impl monitor_service_server::MonitorService for MonitorService {
     type ListMonitorsStream = Batches<MonitorBatch>;
@@ -48,7 +37,8 @@ impl monitor_service_server::MonitorService for MonitorService {
     ) -> Result<Response<Self::ListMonitorsStream>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let project = self.project(&caller, request.project_id).await?;
+        let project =
+            parent::project(&self.db, &self.catalog, &caller, &request.project_id).await?;
         let (db, customer) = (self.db.clone(), caller.customer);
         answer(request.page, move |slice| {
             let db = db.clone();
@@ -64,7 +54,8 @@ impl monitor_service_server::MonitorService for MonitorService {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id = MonitorId::from_path(&request.id)?;
-        let project = self.project(&caller, request.project_id).await?;
+        let project =
+            parent::project(&self.db, &self.catalog, &caller, &request.project_id).await?;
         Ok(Response::new(store::get(&self.db, caller.customer, project, id).await?))
     }
 
@@ -75,7 +66,8 @@ impl monitor_service_server::MonitorService for MonitorService {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let input = rules::valid(request.monitor.unwrap_or_default())?;
-        let project = self.project(&caller, request.project_id).await?;
+        let project =
+            parent::project(&self.db, &self.catalog, &caller, &request.project_id).await?;
         let id = MonitorId::new();
         let mut tx = begin(&self.db).await?;
         let monitor = store::insert(&mut tx, &caller, project, id, &input).await?;
@@ -128,7 +120,8 @@ impl monitor_service_server::MonitorService for MonitorService {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let id = MonitorId::from_path(&request.id)?;
-        let project = self.project(&caller, request.project_id).await?;
+        let project =
+            parent::project(&self.db, &self.catalog, &caller, &request.project_id).await?;
         let (db, customer) = (self.db.clone(), caller.customer);
         store::get(&db, customer, project, id).await?;
         answer(request.page, move |slice| {

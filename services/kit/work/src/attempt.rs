@@ -13,7 +13,7 @@ use crate::{MOST_TAKEN, NO_END, Patience, Queue, Work};
 const LONGEST_REASON: usize = 1000;
 
 /// An attempt to do work, which has been counted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct Attempt {
     kind: &'static str,

@@ -8,6 +8,9 @@
 //! A queue that counts attempts in its own rows, for instance because it takes many at a time, declares
 //! how its dead letters are listed, retried and dropped ([`Queue::Own`]).
 //!
+//! Work that one replica does at a time is done a piece after the other ([`Work::do_all`]), in turns of
+//! customers.
+//!
 //! Work that waits for servers outside Assay is claimed in turns ([`InTurns`]), and measured by the age of
 //! what is due the longest ([`Age`]).
 
@@ -15,6 +18,7 @@ mod age;
 mod attempt;
 mod command;
 mod letters;
+mod one_replica;
 mod turns;
 mod watch;
 
@@ -27,6 +31,7 @@ pub use self::{
     attempt::{Attempt, announce, causes, shortened},
     command::{OfService, WorkCommand},
     letters::DeadLetter,
+    one_replica::Waiting,
     turns::{InTurns, Turns},
     watch::watch,
 };
@@ -89,6 +94,12 @@ impl Patience {
     /// Returns the patience for purges: about ten hours after a failure that stays.
     pub const fn of_purges(first: Duration) -> Self {
         Self { first, longest: Duration::from_hours(1), failures: 20 }
+    }
+
+    /// Returns the patience for what is derived after an execution: about an hour.
+    pub const fn of_derivations() -> Self {
+        let (first, longest) = (Duration::from_secs(1), Duration::from_mins(5));
+        Self { first, longest, failures: 20 }
     }
 
     /// Returns the pause after so many failures.

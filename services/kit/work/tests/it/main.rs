@@ -1,10 +1,13 @@
 //! Attempts and dead letters in PostgreSQL.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use assay_proto::{CustomerId, Fault};
 use assay_testkit::TestDatabase;
-use assay_work::{Attempt, DeadLetter, MOST_TAKEN, Patience, Queue, Work};
+use assay_work::{Attempt, DeadLetter, MOST_TAKEN, Patience, Queue, Waiting, Work};
 use sqlx::{
     AssertSqlSafe, PgPool, SqlSafeStr,
     migrate::{Migration, MigrationType, Migrator},
@@ -170,4 +173,33 @@ async fn an_attempt_that_another_one_has_followed_records_no_failure() {
     // Its success is true all the same.
     frozen.done(&kitchen.db).await.unwrap();
     assert_eq!(kitchen.begin(id).await.unwrap().number, 1, "as new work");
+}
+
+#[tokio::test]
+async fn work_is_done_in_turns_of_customers_and_a_failure_stops_no_other() {
+    let kitchen = Kitchen::open().await;
+    let other = Kitchen { db: kitchen.db.clone(), customer: CustomerId::new() };
+    let burnt = kitchen.order().await;
+    let orders = [burnt, kitchen.order().await, other.order().await];
+    let waiting = Waiting { table: "meal", id: "id", condition: "true" };
+    let cooked = Arc::new(Mutex::new(Vec::new()));
+    let due = |db: PgPool| async move { MEAL.due_of(&db, waiting).await };
+    let cook = |db: PgPool, _: CustomerId, id: Uuid, attempt: Attempt| {
+        cooked.lock().unwrap().push(id);
+        async move {
+            if id == burnt {
+                return Err(Fault::internal("it was burnt"));
+            }
+            sqlx::query("delete from meal where id = $1").bind(id).execute(&db).await?;
+            attempt.done(&db).await
+        }
+    };
+
+    MEAL.do_all(&kitchen.db, due, cook).await.unwrap();
+
+    let [first, second, of_other] = orders;
+    assert_eq!(*cooked.lock().unwrap(), [first, of_other, second]);
+    assert_eq!(kitchen.due().await, [Uuid::nil(); 0], "the burnt one is attempted later");
+    kitchen.pass_time(60.0).await;
+    assert_eq!(kitchen.due().await, [burnt]);
 }
