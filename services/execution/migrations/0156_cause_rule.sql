@@ -8,7 +8,10 @@ create table cause_rule (
     -- Failures with this fingerprint get the other one. Null for a rule with a pattern.
     fingerprint bytea,
     same_as bytea,
-    -- The messages of both, as they were when they were joined.
+    -- The lines that state both causes, from which their fingerprints follow when patterns have changed.
+    lines text[],
+    same_lines text[],
+    -- The messages of both in a few lines.
     headline text,
     same_headline text,
     comment text not null,

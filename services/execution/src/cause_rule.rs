@@ -1,6 +1,7 @@
 //! Rules of a project for the causes of its failures.
 
 mod preview;
+mod resolve;
 mod rules;
 mod service;
 mod worker;

@@ -2,20 +2,53 @@
 //! one although their texts differ.
 //!
 //! The fingerprint of a failure is a function of its text and of the rules of its project. Results that
-//! arrive use the rules of that moment. When rules change, [`derivation`](crate::failure::derivation) derives the stored failures again,
-//! the latest executions first, and moves known failures along. `verify` compares failures with the rules
-//! once this is done.
+//! arrive use the rules of that moment. When rules change, [`derivation`](crate::failure::derivation) derives the
+//! stored failures again, the latest executions first, and moves known failures along. `verify` compares
+//! failures with the rules once this is done.
+//!
+//! A pattern changes the fingerprints of causes that other rules join. So a rule keeps the lines of both of its
+//! causes, and their fingerprints follow from the lines and the patterns of the moment.
 
-pub mod event;
 pub mod store;
 
 use std::collections::HashMap;
 
-use assay_fingerprint::{Failure, Fingerprint, InvalidPattern, Noise};
+use assay_fingerprint::{Failure, Fingerprint, Noise};
 use assay_proto::{Fault, TestResult};
 use uuid::Uuid;
 
 use crate::instance::steps::StoredStep;
+
+/// A rule of a project.
+#[derive(Clone, Debug)]
+pub enum Rule {
+    /// Text that a pattern matches does not count.
+    Noise(String),
+    /// Failures with the first cause have the second one.
+    Same(Cause, Cause),
+}
+
+/// A cause that a rule joins with another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// Its fingerprint when the rule was created.
+    pub fingerprint: Fingerprint,
+    /// The lines that state it. A cause without lines is that of a test case without a message.
+    pub lines: Vec<String>,
+}
+
+impl Cause {
+    fn fingerprint_by(&self, noise: &Noise) -> Fingerprint {
+        let failure = Failure::of_lines(&self.lines, noise);
+        failure.map_or(self.fingerprint, |failure| failure.fingerprint)
+    }
+
+    /// Returns the message in a few lines.
+    pub fn headline(&self) -> String {
+        let failure = Failure::of_lines(&self.lines, &Noise::default());
+        failure.map(|failure| failure.headline).unwrap_or_default()
+    }
+}
 
 /// The rules of a project, ready to be applied.
 #[derive(Clone, Debug, Default)]
@@ -25,23 +58,33 @@ pub struct CauseRules {
 }
 
 impl CauseRules {
-    /// Compiles patterns, and takes pairs of a fingerprint and the one that replaces it.
-    pub fn new(
-        patterns: &[String],
-        same: impl IntoIterator<Item = (Fingerprint, Fingerprint)>,
-    ) -> Result<Self, Fault> {
-        let noise = Noise::new(patterns.iter().map(String::as_str)).map_err(Fault::internal)?;
-        Ok(Self { noise, same: same.into_iter().collect() })
+    /// Compiles rules, in the order of their creation. A rule that makes a circle, because patterns have changed
+    /// since, has no effect.
+    pub fn new(rules: &[Rule]) -> Result<Self, Fault> {
+        let patterns = rules.iter().filter_map(|rule| match rule {
+            Rule::Noise(pattern) => Some(pattern.as_str()),
+            Rule::Same(..) => None,
+        });
+        let noise = Noise::new(patterns).map_err(Fault::internal)?;
+        let mut compiled = Self { noise, same: HashMap::new() };
+        for rule in rules {
+            let Rule::Same(one, other) = rule else { continue };
+            let (one, other) = (compiled.of(one), compiled.of(other));
+            if !compiled.is_circle(one, other) {
+                compiled.same.insert(one, other);
+            }
+        }
+        Ok(compiled)
     }
 
-    /// Adds a pattern of text that does not count.
-    pub fn add_pattern(&mut self, pattern: &str) -> Result<(), InvalidPattern> {
-        self.noise.add(pattern)
+    /// Returns the fingerprint of a cause of a rule by the patterns of now.
+    pub fn of(&self, cause: &Cause) -> Fingerprint {
+        cause.fingerprint_by(&self.noise)
     }
 
-    /// Adds a cause that counts as another one.
-    pub fn add_same(&mut self, one: Fingerprint, other: Fingerprint) {
-        self.same.insert(one, other);
+    /// Whether a cause that counts as another one would count as itself.
+    pub fn is_circle(&self, one: Fingerprint, other: Fingerprint) -> bool {
+        self.root(other) == one
     }
 
     /// Whether the text of a failure is needed, and not only the fingerprint that has no rules.
@@ -63,6 +106,12 @@ impl CauseRules {
         Failure::with_noise(reason, &self.noise)
     }
 
+    /// Returns the fingerprint of lines of a test case, whatever it counts as.
+    pub fn own(&self, lines: &[String], test_case: Uuid) -> Fingerprint {
+        let failure = Failure::of_lines(lines, &self.noise);
+        failure.map_or(test_case.into_bytes().into(), |failure| failure.fingerprint)
+    }
+
     /// Returns the fingerprint and the headline that a failure of a test case is stored with. Without a
     /// message, the fingerprint is the id of the test case, so that the failure has a cause of its own.
     pub fn identity(&self, cause: Option<&Failure>, test_case: Uuid) -> (Vec<u8>, String) {
@@ -72,13 +121,10 @@ impl CauseRules {
         (fingerprint.as_bytes().to_vec(), headline)
     }
 
-    /// Returns the cause that a cause counts as. A rule that would make a circle is refused.
+    /// Returns the cause that a cause counts as.
     pub fn root(&self, mut fingerprint: Fingerprint) -> Fingerprint {
-        for _ in 0..=self.same.len() {
-            match self.same.get(&fingerprint) {
-                Some(same) => fingerprint = *same,
-                None => break,
-            }
+        while let Some(same) = self.same.get(&fingerprint) {
+            fingerprint = *same;
         }
         fingerprint
     }
@@ -88,15 +134,45 @@ impl CauseRules {
 mod tests {
     use super::*;
 
+    fn cause(line: &str) -> Cause {
+        let fingerprint = Failure::of(line).unwrap().fingerprint;
+        Cause { fingerprint, lines: vec![line.to_owned()] }
+    }
+
+    fn same(one: &str, other: &str) -> Rule {
+        Rule::Same(cause(one), cause(other))
+    }
+
+    fn of(rules: &[Rule], text: &str) -> Fingerprint {
+        let rules = CauseRules::new(rules).unwrap();
+        rules.root(rules.of_reason(text).unwrap().fingerprint)
+    }
+
     #[test]
     fn a_cause_counts_as_the_last_one_of_a_chain() {
-        let [one, two, three, other] = [1, 2, 3, 4].map(|byte| Fingerprint::from([byte; 16]));
-        let rules = CauseRules::new(&[], [(one, two), (two, three)]).unwrap();
-        assert_eq!(
-            [one, two, three, other].map(|one| rules.root(one)),
-            [three, three, three, other]
-        );
-        let (fingerprint, headline) = rules.identity(None, Uuid::from_bytes([1; 16]));
-        assert_eq!((fingerprint, headline.as_str()), (vec![3; 16], ""));
+        let rules = [same("no bank", "bank is closed"), same("bank is closed", "no money")];
+        for text in ["no bank", "bank is closed", "no money"] {
+            assert_eq!(of(&rules, text), cause("no money").fingerprint, "{text}");
+        }
+        assert_eq!(of(&rules, "no printer"), cause("no printer").fingerprint);
+    }
+
+    #[test]
+    fn joined_causes_stay_joined_when_patterns_change() {
+        let joined = same("no bank for Smith", "bank of Smith is closed");
+        let rules = [joined, Rule::Noise(r"Smith|Jones".to_owned())];
+        let texts = ["no bank for Smith", "no bank for Jones", "bank of Jones is closed"];
+        let [one, other, third] = texts.map(|text| of(&rules, text));
+        assert_eq!((one, other), (other, third));
+    }
+
+    #[test]
+    fn a_pattern_makes_no_circle() {
+        let rules = [
+            same("no bank for Smith", "bank of Smith is closed"),
+            same("bank of Jones is closed", "no bank for Jones"),
+            Rule::Noise(r"Smith|Jones".to_owned()),
+        ];
+        assert_eq!(of(&rules, "no bank for Smith"), of(&rules, "bank of Jones is closed"));
     }
 }

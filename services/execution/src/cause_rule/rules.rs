@@ -1,9 +1,17 @@
 //! Rules for new cause rules.
 
 use assay_fingerprint::{Fingerprint, Noise};
-use assay_ledger::cause_rule::{CauseRules, store::Kind};
 use assay_proto::{Fault, execution::CauseRuleInput};
 use assay_records::Check;
+
+/// The effect of a new rule, as its request states it.
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    /// Text that matches a pattern does not count.
+    Noise(String),
+    /// The first cause counts as the second one.
+    Same(Fingerprint, Fingerprint),
+}
 
 /// Checks a new rule on its own.
 pub(super) fn check(input: &CauseRuleInput) -> Result<Kind, Fault> {
@@ -37,20 +45,6 @@ fn fingerprint(field: &str, text: &str, check: &mut Check) -> Fingerprint {
         check.refuse(field, "must be the fingerprint of a failure");
         Fingerprint::from([0; 16])
     })
-}
-
-/// Checks that the rules of a project with a new one have no circle. The causes that it joins are `one` and
-/// `other`.
-pub(super) fn check_circle(
-    rules: &CauseRules,
-    one: Fingerprint,
-    other: Fingerprint,
-) -> Result<(), Fault> {
-    if rules.root(other) == one {
-        let problem = "must be another cause: this one counts as Fingerprint already";
-        return Err(Fault::invalid("SameAs", problem));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! The task that derives the causes of stored failures again after rules have changed. One replica of the
-//! service does this at a time, in a short transaction for each execution.
+//! The task that derives the causes of stored failures again after rules have changed, in a short transaction for
+//! each execution.
 
 use std::time::{Duration, Instant};
 
-use assay_database::{Database, begin, exclusively};
+use assay_database::{Database, begin};
 use assay_fair::rest;
 use assay_ledger::failure::derivation;
 use assay_proto::{CustomerId, Fault, ProjectId};
 use assay_runtime::Runtime;
-use assay_work::{Attempt, Patience, Queue, Work};
+use assay_work::{Attempt, Patience, Queue, Waiting, Work};
 use sqlx::PgPool;
 use uuid::Uuid;
 
@@ -16,11 +16,7 @@ use uuid::Uuid;
 pub(crate) const CAUSES: Work = Work {
     kind: "causes",
     queue: Queue::Unfinished {
-        patience: Patience {
-            first: Duration::from_secs(1),
-            longest: Duration::from_mins(5),
-            failures: 20,
-        },
+        patience: Patience::of_derivations(),
         pending: "exists (
             select from changed_causes c
             where c.customer_id = w.customer_id and c.project_id = w.id
@@ -33,8 +29,13 @@ pub(crate) const CAUSES: Work = Work {
 /// Interval between rounds.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The key before all others.
-const FIRST: (CustomerId, ProjectId) = (CustomerId(Uuid::nil()), ProjectId(Uuid::nil()));
+/// The projects whose rules have changed.
+const CHANGED: Waiting =
+    Waiting { table: "changed_causes", id: "project_id", condition: derivation::SETTLED };
+
+/// Number of executions of a project whose causes are derived in a turn, so that a large project does not delay
+/// others.
+const STEPS: usize = 20;
 
 /// Starts the task.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
@@ -46,50 +47,30 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
 /// Derives the causes of all projects whose rules have changed, unless another replica is doing so. A failure
 /// of one does not affect the others.
 pub async fn derive_changed(db: &PgPool) -> Result<(), Fault> {
-    if next(db, FIRST).await?.is_none() {
-        return Ok(());
-    }
-    exclusively(db, "assay causes", derive_all(db)).await.map(|_| ())
+    let due = |db: PgPool| async move {
+        derivation::settle(&db).await?;
+        CAUSES.due_of(&db, CHANGED).await
+    };
+    CAUSES.do_all(db, due, derive).await
 }
 
-async fn next(
-    db: &PgPool,
-    after: (CustomerId, ProjectId),
-) -> Result<Option<(CustomerId, ProjectId)>, Fault> {
-    derivation::next(db, after, &CAUSES.is_due("customer_id", "project_id")).await
-}
-
-async fn derive_all(db: &PgPool) -> Result<(), Fault> {
-    let mut after = FIRST;
-    while let Some((customer, project)) = next(db, after).await? {
-        if let Some(attempt) = CAUSES.begin(db, customer, project.0).await?
-            && let Err(fault) = derive(db, customer, project, &attempt).await
-        {
-            attempt.failed(db, &fault).await?;
-        }
-        after = (customer, project);
-    }
-    Ok(())
-}
-
+/// Derives the causes of some executions of a project. The rest has another turn.
 async fn derive(
-    db: &PgPool,
+    db: PgPool,
     customer: CustomerId,
-    project: ProjectId,
-    attempt: &Attempt,
+    project: Uuid,
+    attempt: Attempt,
 ) -> Result<(), Fault> {
-    loop {
+    for _ in 0..STEPS {
         let began = Instant::now();
-        let mut tx = begin(db).await?;
-        let is_more = derivation::step(&mut tx, customer, project).await?;
-        if !is_more {
-            attempt.done(&mut *tx).await?;
-        }
+        let mut tx = begin(&db).await?;
+        let is_more = derivation::step(&mut tx, customer, ProjectId(project)).await?;
         tx.commit().await?;
         if !is_more {
-            return Ok(());
+            break;
         }
-        attempt.progressed(db).await?;
+        attempt.progressed(&db).await?;
         rest(began.elapsed()).await;
     }
+    attempt.done(&db).await
 }

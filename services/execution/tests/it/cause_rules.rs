@@ -148,6 +148,51 @@ async fn two_causes_become_one_and_two_again() -> Result<()> {
 }
 
 #[tokio::test]
+async fn joined_causes_stay_joined_when_a_pattern_changes_them() -> Result<()> {
+    let world = World::new().await?;
+    let results = |customer: &str| {
+        let (one, other) =
+            (format!("no bank for {customer}"), format!("bank of {customer} is closed"));
+        json!([failed("a", &one), failed("b", &other)])
+    };
+    let before = run(&world, "main", results("Smith")).await?;
+    let [one, other] = &causes(&world, &before).await?[..] else { panic!() };
+    create(&world, same(one, other)).await?;
+    derive(&world).await?;
+    let known = CreateKnownFailureInput {
+        fingerprint: other.clone(),
+        every_case: true,
+        muted_until: Some(in_days(30)),
+        ..Default::default()
+    };
+    make_known(&world, known).await?;
+
+    let rule = create(&world, pattern("Smith|Jones")).await?;
+    let after = run(&world, "main", results("Jones")).await?;
+    derive(&world).await?;
+
+    let joined = causes(&world, &before).await?;
+    assert_eq!(joined[0], joined[1]);
+    assert_ne!(&joined[0], other, "the pattern has changed it");
+    assert_eq!(causes(&world, &after).await?, joined);
+    let later = run(&world, "main", results("Smith")).await?;
+    assert_eq!(summary(&world, &later).await?.changes.unwrap().muted, 2);
+    let changes: Vec<_> = world
+        .events()
+        .await?
+        .into_iter()
+        .filter(|(_, data)| data["Source"] == "KnownFailure")
+        .map(|(_, data)| data["Action"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(changes, ["Created", "Created", "Deleted"], "it has followed its cause");
+
+    delete(&world, rule).await?;
+    derive(&world).await?;
+    assert_eq!(causes(&world, &before).await?.iter().collect::<Vec<_>>(), [other, other]);
+    Ok(())
+}
+
+#[tokio::test]
 async fn rules_are_refused_with_reasons() -> Result<()> {
     let world = World::new().await?;
     let results = json!([failed("a", "no bank"), failed("b", "bank is closed")]);

@@ -60,19 +60,32 @@ impl Failure {
 
     /// Does the same, and leaves out what the patterns match. The headline has it.
     pub fn with_noise(actual_result: &str, noise: &Noise) -> Option<Self> {
-        let text = ansi::plain(&actual_result[..actual_result.floor_char_boundary(READ)]);
-        let lines = headline::lines(&text);
+        let text = plain(actual_result);
+        Self::of_lines(&headline::lines(&text), noise)
+    }
+
+    /// Returns the failure that [`lines`] state, if there are any.
+    pub fn of_lines(lines: &[impl AsRef<str>], noise: &Noise) -> Option<Self> {
         if lines.is_empty() {
             return None;
         }
+        let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
         let clear: Vec<_> = lines.iter().map(|line| noise.removed(line)).collect();
         let clear: Vec<&str> = clear.iter().map(AsRef::as_ref).collect();
         let fingerprint = Fingerprint::of(&normal::normalized(&clear));
-        Some(Self {
-            fingerprint,
-            headline: shortened(&lines[..lines.len().min(headline::VISIBLE)].join("\n")),
-        })
+        let headline = shortened(&lines[..lines.len().min(headline::VISIBLE)].join("\n"));
+        Some(Self { fingerprint, headline })
     }
+}
+
+/// Returns the lines of the actual result of a failing step that state its cause, at most 8. There are none if
+/// it says nothing.
+pub fn lines(actual_result: &str) -> Vec<String> {
+    headline::lines(&plain(actual_result)).into_iter().map(str::to_owned).collect()
+}
+
+fn plain(actual_result: &str) -> String {
+    ansi::plain(&actual_result[..actual_result.floor_char_boundary(READ)])
 }
 
 /// Returns the beginning of a headline.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use regex::{Regex, RegexBuilder};
+use regex::{NoExpand, Regex, RegexBuilder};
 
 /// The text in place of the text that a pattern matches.
 const PLACE: &str = "<noise>";
@@ -40,12 +40,6 @@ impl Noise {
         patterns.into_iter().map(compiled).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Adds a pattern.
-    pub fn add(&mut self, pattern: &str) -> Result<(), InvalidPattern> {
-        self.0.push(compiled(pattern)?);
-        Ok(())
-    }
-
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -53,10 +47,9 @@ impl Noise {
     /// Replaces the matches in a line.
     pub(crate) fn removed<'l>(&self, line: &'l str) -> Cow<'l, str> {
         self.0.iter().fold(Cow::Borrowed(line), |line, pattern| {
-            if pattern.is_match(&line) {
-                Cow::Owned(pattern.replace_all(&line, regex::NoExpand(PLACE)).into_owned())
-            } else {
-                line
+            match pattern.replace_all(&line, NoExpand(PLACE)) {
+                Cow::Borrowed(_) => line,
+                Cow::Owned(replaced) => Cow::Owned(replaced),
             }
         })
     }

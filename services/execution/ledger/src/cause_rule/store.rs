@@ -6,23 +6,14 @@ use assay_proto::{
     CauseRuleId, CustomerId, ExecutionId, Fault, OnConstraint, ProjectId, execution::CauseRule,
 };
 use assay_rpc::list::{Rows, Slice};
-use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor, PgPool, PgTransaction};
 
-use super::CauseRules;
+use super::{Cause, CauseRules, Rule};
 
 /// Maximum number of rules of a project. Patterns are compiled for each report with failures.
 pub const MOST: i64 = 50;
 
 const COLUMNS: &str = CauseRule::COLUMNS;
-
-/// The effect of a new rule.
-#[derive(Clone, Debug)]
-pub enum Kind {
-    /// Text that matches a pattern does not count.
-    Noise(String),
-    /// The first cause counts as the second one.
-    Same(Fingerprint, Fingerprint),
-}
 
 /// Lists the rules of a project, newest first.
 pub async fn list(
@@ -49,56 +40,62 @@ pub async fn of_project(
     customer: CustomerId,
     project: &str,
 ) -> Result<CauseRules, Fault> {
-    let rules = sqlx::query_as(
-        "select pattern, fingerprint, same_as from cause_rule
-         where customer_id = $1 and project_id = $2::uuid",
-    );
-    applied(rules.bind(customer).bind(project).fetch_all(db).await?)
+    CauseRules::new(&stored(db, customer, project).await?)
 }
 
 /// Reads the rules of the project of an execution, to apply them.
 pub async fn of_execution(
-    db: impl PgExecutor<'_>,
+    db: &mut PgConnection,
     customer: CustomerId,
     execution: ExecutionId,
 ) -> Result<CauseRules, Fault> {
-    let rules = sqlx::query_as(
-        "select pattern, fingerprint, same_as from cause_rule
-         where customer_id = $1
-           and project_id = (select project_id from execution where customer_id = $1 and id = $2)",
+    let project = sqlx::query_scalar(
+        "select project_id::text from execution where customer_id = $1 and id = $2",
     );
-    applied(rules.bind(customer).bind(execution).fetch_all(db).await?)
-}
-
-type Row = (Option<String>, Option<Vec<u8>>, Option<Vec<u8>>);
-
-fn applied(rows: Vec<Row>) -> Result<CauseRules, Fault> {
-    let (mut patterns, mut same) = (Vec::new(), Vec::new());
-    for (pattern, fingerprint, same_as) in rows {
-        patterns.extend(pattern);
-        if let Some((one, other)) = fingerprint.zip(same_as) {
-            let read = |bytes: &[u8]| Fingerprint::try_from(bytes).map_err(Fault::internal);
-            same.push((read(&one)?, read(&other)?));
-        }
+    let project: Option<String> =
+        project.bind(customer).bind(execution).fetch_optional(&mut *db).await?;
+    match project {
+        Some(project) => of_project(db, customer, &project).await,
+        None => Ok(CauseRules::default()),
     }
-    CauseRules::new(&patterns, same)
 }
 
-/// Returns the headline of the latest failure with a cause, if the project has one.
-pub async fn headline(
+/// Reads the rules of a project, given as text, in the order of their creation.
+pub async fn stored(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
-    project: ProjectId,
-    fingerprint: Fingerprint,
-) -> Result<Option<String>, Fault> {
-    let headline = sqlx::query_scalar(
-        "select headline from kept_failure
-         where customer_id = $1 and project_id = $2 and fingerprint = $3
-         order by execution_id desc
-         limit 1",
+    project: &str,
+) -> Result<Vec<Rule>, Fault> {
+    let rules = sqlx::query_as(
+        "select pattern, fingerprint, lines, same_as, same_lines from cause_rule
+         where customer_id = $1 and project_id = $2::uuid
+         order by id",
     );
-    let headline = headline.bind(customer).bind(project).bind(&fingerprint.as_bytes()[..]);
-    Ok(headline.fetch_optional(db).await?)
+    let rules: Vec<Row> = rules.bind(customer).bind(project).fetch_all(db).await?;
+    rules.into_iter().map(Row::rule).collect()
+}
+
+#[derive(FromRow)]
+struct Row {
+    pattern: Option<String>,
+    fingerprint: Option<Vec<u8>>,
+    lines: Option<Vec<String>>,
+    same_as: Option<Vec<u8>>,
+    same_lines: Option<Vec<String>>,
+}
+
+impl Row {
+    fn rule(self) -> Result<Rule, Fault> {
+        if let Some(pattern) = self.pattern {
+            return Ok(Rule::Noise(pattern));
+        }
+        let cause = |fingerprint: Option<Vec<u8>>, lines: Option<Vec<String>>| {
+            let fingerprint = fingerprint.as_deref().unwrap_or_default();
+            let fingerprint = Fingerprint::try_from(fingerprint).map_err(Fault::internal)?;
+            Ok::<_, Fault>(Cause { fingerprint, lines: lines.unwrap_or_default() })
+        };
+        Ok(Rule::Same(cause(self.fingerprint, self.lines)?, cause(self.same_as, self.same_lines)?))
+    }
 }
 
 /// Locks the rules of a project until the end of the transaction, so that they change one after the
@@ -132,33 +129,33 @@ pub async fn check_number(
     Err(Fault::Refused { code: "too_many_cause_rules", reason })
 }
 
-/// Stores a rule of a project, with the messages of the causes that it joins.
+/// Stores a rule of a project.
 pub async fn create(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
     project: ProjectId,
-    (kind, comment): (&Kind, &str),
-    headlines: Option<(String, String)>,
+    rule: &Rule,
+    comment: &str,
 ) -> Result<CauseRule, Fault> {
-    let (pattern, pair) = match kind {
-        Kind::Noise(pattern) => (Some(pattern), None),
-        Kind::Same(one, other) => (None, Some((one, other))),
+    let (pattern, causes) = match rule {
+        Rule::Noise(pattern) => (Some(pattern), None),
+        Rule::Same(one, other) => (None, Some([one, other])),
     };
-    let (headline, same_headline) = headlines.unzip();
+    let of = |index: usize| causes.map(|causes: [&Cause; 2]| causes[index]);
     let insert = sqlx::query_as(AssertSqlSafe(format!(
-        "insert into cause_rule (customer_id, id, project_id, pattern, fingerprint, same_as,
-             headline, same_headline, comment, created_by_id, created_by)
-         values ($1, next_id(null), $2, $3, $4, $5, $6, $7, $8, $9, $10)
+        "insert into cause_rule (customer_id, id, project_id, pattern, fingerprint, lines, headline,
+             same_as, same_lines, same_headline, comment, created_by_id, created_by)
+         values ($1, next_id(null), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
          returning {COLUMNS}"
     )));
+    let mut insert = insert.bind(caller.customer).bind(project).bind(pattern);
+    for cause in [of(0), of(1)] {
+        insert = insert
+            .bind(cause.map(|cause| &cause.fingerprint.as_bytes()[..]))
+            .bind(cause.map(|cause| &cause.lines))
+            .bind(cause.map(Cause::headline));
+    }
     insert
-        .bind(caller.customer)
-        .bind(project)
-        .bind(pattern)
-        .bind(pair.map(|(one, _)| &one.as_bytes()[..]))
-        .bind(pair.map(|(_, other)| &other.as_bytes()[..]))
-        .bind(headline)
-        .bind(same_headline)
         .bind(comment)
         .bind(caller.user)
         .bind(&*caller.name)

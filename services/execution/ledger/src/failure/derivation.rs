@@ -1,11 +1,12 @@
 //! Deriving the causes of stored failures again, after the rules of a project have changed.
 
+use assay_events::{RecordKind, publish_all};
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId};
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
 use uuid::Uuid;
 
 use super::derive;
-use crate::{column::column, execution::store::lock};
+use crate::{event, execution::store::lock, incident, known_failure};
 
 /// Requests that all failures of a project are derived again, in the transaction that changes its rules.
 pub async fn request(
@@ -40,25 +41,14 @@ pub async fn is_pending(
 
 /// The condition that a project's failures may be derived: every transaction that stores failures sees the
 /// rules as they are now.
-const SETTLED: &str = "horizon <= pg_snapshot_xmin(pg_current_snapshot())";
+pub const SETTLED: &str = "horizon <= pg_snapshot_xmin(pg_current_snapshot())";
 
-/// Returns the first project after another one whose failures may be derived now, and that `is_due` selects
-/// by the columns `customer_id` and `project_id`.
-pub async fn next(
-    db: &PgPool,
-    (customer, project): (CustomerId, ProjectId),
-    is_due: &str,
-) -> Result<Option<(CustomerId, ProjectId)>, Fault> {
+/// Notes the transactions that may have read rules before they were changed.
+pub async fn settle(db: &PgPool) -> Result<(), Fault> {
     let note = "update changed_causes set horizon = pg_snapshot_xmax(pg_current_snapshot())
                 where horizon is null";
     sqlx::query(note).execute(db).await?;
-    let next = sqlx::query_as(AssertSqlSafe(format!(
-        "select customer_id, project_id from changed_causes
-         where (customer_id, project_id) > ($1, $2) and {SETTLED} and {is_due}
-         order by customer_id, project_id
-         limit 1"
-    )));
-    Ok(next.bind(customer).bind(project).fetch_optional(db).await?)
+    Ok(())
 }
 
 /// Derives the failures of the latest execution that is left, and notes it. Returns false if none is left,
@@ -100,7 +90,7 @@ pub async fn step(
     Ok(true)
 }
 
-/// Derives the failures of a locked execution, and moves known failures to the new causes.
+/// Derives the failures of a locked execution. Known failures and incidents follow to the new causes.
 async fn derive_again(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -118,43 +108,11 @@ async fn derive_again(
     if moved.is_empty() {
         return Ok(());
     }
-    // A cause that becomes several stays known in each of them, until the latest of their ends.
-    let copy = sqlx::query(
-        "insert into known_failure (customer_id, id, project_id, fingerprint, test_case_id, headline,
-             ticket, comment, muted_until, created_by_id, created_by, created_at, is_expired)
-         select distinct on (moved.derived, k.test_case_id)
-                k.customer_id, next_id(null), k.project_id, moved.derived, k.test_case_id, k.headline,
-                k.ticket, k.comment, k.muted_until, k.created_by_id, k.created_by, k.created_at,
-                k.is_expired
-         from unnest($3::bytea[], $4::bytea[]) as moved (stored, derived)
-         join known_failure k
-             on k.customer_id = $1 and k.project_id = $2 and k.fingerprint = moved.stored
-         order by moved.derived, k.test_case_id, k.muted_until desc
-         on conflict on constraint known_failure_cause_key do update
-         set muted_until = greatest(known_failure.muted_until, excluded.muted_until),
-             is_expired = known_failure.is_expired and excluded.is_expired,
-             revision = known_failure.revision + 1",
-    );
-    copy.bind(customer)
-        .bind(project)
-        .bind(column(&moved, |(stored, _)| stored.as_slice()))
-        .bind(column(&moved, |(_, derived)| derived.as_slice()))
-        .execute(&mut **tx)
-        .await?;
-    // A known failure without failures would mute nothing any more.
-    let remove = sqlx::query(
-        "delete from known_failure k
-         where k.customer_id = $1 and k.project_id = $2 and k.fingerprint = any($3)
-           and not exists (
-               select from failure f
-               where f.customer_id = $1 and f.project_id = $2 and f.fingerprint = k.fingerprint
-           )",
-    );
-    remove
-        .bind(customer)
-        .bind(project)
-        .bind(column(&moved, |(stored, _)| stored.as_slice()))
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
+    let (stored, derived): (Vec<_>, Vec<_>) = moved.into_iter().unzip();
+    let known = known_failure::store::follow(tx, customer, project, (&stored, &derived)).await?;
+    let events = known.iter().map(|(id, action)| {
+        event::record(customer, project, (RecordKind::KnownFailure, id), *action)
+    });
+    publish_all(tx, events).await?;
+    incident::follow(tx, customer, project, (&stored, &derived)).await
 }

@@ -2,6 +2,7 @@
 
 use assay_fingerprint::VERSION;
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
+use futures::{TryStreamExt, stream::BoxStream};
 use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
@@ -56,11 +57,15 @@ pub async fn differences(
     let rules = cause_rule::store::of_execution(&mut *db, customer, execution).await?;
     let (mut differences, mut after) = (Vec::new(), (TestReportId(Uuid::nil()), OF_ENGINE));
     loop {
-        let rows = failed(db, customer, execution, after).await?;
-        let Some(last) = rows.last() else { break };
-        after = (last.report, last.instance_nr);
-        for row in rows {
+        let mut rows = failed(db, customer, execution, after);
+        let before = after;
+        // One at a time: the steps of a row may take a mebibyte.
+        while let Some(row) = rows.try_next().await? {
+            after = (row.report, row.instance_nr);
             differences.extend(row.difference(&rules)?);
+        }
+        if after == before {
+            break;
         }
     }
     differences.extend(unfounded(db, customer, execution).await?);
@@ -68,12 +73,12 @@ pub async fn differences(
 }
 
 /// Reads failures after one of them.
-async fn failed(
+fn failed(
     db: &mut PgConnection,
     customer: CustomerId,
     execution: ExecutionId,
     (report, instance_nr): (TestReportId, i32),
-) -> Result<Vec<Row>, Fault> {
+) -> BoxStream<'_, sqlx::Result<Row>> {
     let rows = sqlx::query_as(
         "select failed.*, f.fingerprint, f.headline, f.version
          from (
@@ -98,8 +103,7 @@ async fn failed(
          order by report, instance_nr",
     );
     let rows = rows.bind(customer).bind(execution).bind(report).bind(instance_nr).bind(SLICE);
-    let rows = rows.bind(OF_ENGINE);
-    Ok(rows.fetch_all(db).await?)
+    rows.bind(OF_ENGINE).fetch(db)
 }
 
 /// Returns the failures of instances and engines that have not failed.

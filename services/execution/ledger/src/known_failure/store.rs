@@ -6,6 +6,7 @@ use assay_proto::{
     CustomerId, Fault, KnownFailureId, OnConstraint, ProjectId, TestCaseId, Timestamp,
     execution::{FailureMatch, KnownFailure, KnownFailureInput},
 };
+use assay_records::Action;
 use assay_rpc::list::{Rows, Slice};
 use sqlx::{
     AssertSqlSafe, PgExecutor, PgPool, PgTransaction, Postgres, postgres::PgArguments,
@@ -241,4 +242,50 @@ pub async fn matches(
         .fetch_all(db)
         .await?;
     Ok(matches.into())
+}
+
+/// Moves known failures from causes to those that their failures have now, in pairs. A cause that has become
+/// several stays known in each of them; of known failures that become one, the latest end counts. Returns what
+/// was created, changed and deleted.
+pub async fn follow(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    (before, now): (&[Vec<u8>], &[Vec<u8>]),
+) -> Result<Vec<(KnownFailureId, Action)>, Fault> {
+    let copy = sqlx::query_as(
+        "insert into known_failure (customer_id, id, project_id, fingerprint, test_case_id, headline,
+             ticket, comment, muted_until, created_by_id, created_by, created_at, is_expired)
+         select distinct on (moved.now, k.test_case_id)
+                k.customer_id, next_id(null), k.project_id, moved.now, k.test_case_id, k.headline,
+                k.ticket, k.comment, k.muted_until, k.created_by_id, k.created_by, k.created_at,
+                k.is_expired
+         from unnest($3::bytea[], $4::bytea[]) as moved (before, now)
+         join known_failure k
+             on k.customer_id = $1 and k.project_id = $2 and k.fingerprint = moved.before
+         order by moved.now, k.test_case_id, k.muted_until desc
+         on conflict on constraint known_failure_cause_key do update
+         set muted_until = greatest(known_failure.muted_until, excluded.muted_until),
+             is_expired = known_failure.is_expired and excluded.is_expired,
+             revision = known_failure.revision + 1
+         returning id, xmax = 0",
+    );
+    let copied: Vec<(KnownFailureId, bool)> =
+        copy.bind(customer).bind(project).bind(before).bind(now).fetch_all(&mut **tx).await?;
+    // A known failure without failures would mute nothing any more.
+    let remove = sqlx::query_scalar(
+        "delete from known_failure k
+         where k.customer_id = $1 and k.project_id = $2 and k.fingerprint = any($3)
+           and not exists (
+               select from failure f
+               where f.customer_id = $1 and f.project_id = $2 and f.fingerprint = k.fingerprint
+           )
+         returning id",
+    );
+    let removed: Vec<KnownFailureId> =
+        remove.bind(customer).bind(project).bind(before).fetch_all(&mut **tx).await?;
+    let copied = copied
+        .into_iter()
+        .map(|(id, is_new)| (id, if is_new { Action::Created } else { Action::Changed }));
+    Ok(copied.chain(removed.into_iter().map(|id| (id, Action::Deleted))).collect())
 }
