@@ -46,7 +46,10 @@ pub(super) async fn of(
     let mut joined: Vec<_> = groups.into_values().filter(|causes| causes.len() > 1).collect();
     joined.sort_by_key(|causes| Reverse(causes.iter().map(|cause| cause.failures).sum::<i32>()));
     joined.truncate(MOST_GROUPS);
-    joined.iter_mut().for_each(|causes| causes.truncate(MOST_CAUSES));
-    let joined = joined.into_iter().map(|causes| JoinedCauses { causes }).collect();
+    let joined = joined.into_iter().map(|mut causes| {
+        causes.truncate(MOST_CAUSES);
+        JoinedCauses { causes }
+    });
+    let joined = joined.collect();
     Ok(CauseRulePreview { examined, remaining, joined })
 }

@@ -22,15 +22,14 @@ use super::{
     runs::Candidate,
 };
 
-/// Number of days for which a state lasts that a monitor sets.
-const DAYS: i32 = 30;
-
 /// An execution that has ended.
 #[derive(Clone, Copy)]
 pub(super) struct Ended {
     pub(super) customer: CustomerId,
     pub(super) project: ProjectId,
     pub(super) id: ExecutionId,
+    /// The time at which a state ends that is set now.
+    pub(super) until: Timestamp,
 }
 
 /// Acts on a test case that has reached the threshold, unless somebody else has muted or skipped it. Returns
@@ -47,7 +46,7 @@ pub(super) async fn raise(
         AlarmAction::Skip => (MonitorActionKind::Skipped, Some(CaseState::Skipped)),
         AlarmAction::Notify | AlarmAction::Unspecified => (MonitorActionKind::Notified, None),
     };
-    let until = end_of_state(tx).await?;
+    let until = ended.until;
     if let Some(state) = state.filter(|_| !monitor.dry_run) {
         let state = NewState {
             state,
@@ -83,12 +82,6 @@ async fn set_state(
     let author = Author::Monitor(id, &monitor.name);
     set(tx, customer, project, (candidate.id, &candidate.called()), state, author).await?;
     Ok(true)
-}
-
-/// Returns the time at which a state ends that is set now.
-async fn end_of_state(tx: &mut PgTransaction<'_>) -> Result<Timestamp, Fault> {
-    let end = sqlx::query_scalar("select now() + make_interval(days => $1)");
-    Ok(end.bind(DAYS).fetch_one(&mut **tx).await?)
 }
 
 /// Ends the alarm of a test case that has recovered or is broken, and lifts the state that the monitor has set.

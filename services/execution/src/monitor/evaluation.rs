@@ -95,21 +95,12 @@ async fn evaluate_execution(
     let project = ProjectId::from_record(&state.execution.project_id)?;
     let branch = state.execution.branch.as_deref().unwrap_or_default();
     let mut monitors = store::of_project(tx, customer, project).await?;
-    let is_of_default_branch =
-        "select is_of_default_branch from execution where customer_id = $1 and id = $2";
-    let is_of_default_branch: bool = sqlx::query_scalar(is_of_default_branch)
-        .bind(customer)
-        .bind(id)
-        .fetch_one(&mut **tx)
-        .await?;
-    monitors.retain(|monitor| rules::measures(monitor, branch, is_of_default_branch));
-    if monitors.is_empty()
-        || state.is_past()
-        || is_evidence_of_outage(tx, customer, id, state).await?
-    {
+    let facts = store::facts(tx, customer, id).await?;
+    monitors.retain(|monitor| rules::measures(monitor, branch, facts.is_of_default_branch));
+    if monitors.is_empty() || state.is_past() || is_evidence_of_outage(state, facts.muted) {
         return Ok(());
     }
-    let ended = Ended { customer, project, id };
+    let ended = Ended { customer, project, id, until: facts.until };
     let rule = change::rule_of(tx, customer, id).await?;
     let mut executions = change::series(tx, customer, state).await?;
     executions.insert(0, id.0);
@@ -120,20 +111,10 @@ async fn evaluate_execution(
 }
 
 /// Whether nearly everything has failed, apart from what is muted.
-async fn is_evidence_of_outage(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    id: ExecutionId,
-    state: &ExecutionState,
-) -> Result<bool, Fault> {
+fn is_evidence_of_outage(state: &ExecutionState, muted: i32) -> bool {
     let statistic = &state.statistic;
     let failed = statistic.test_cases_failed + statistic.test_cases_with_error;
-    let muted = sqlx::query_scalar(
-        "select count(*)::int from test_report
-         where customer_id = $1 and execution_id = $2 and change <> 'None' and is_muted",
-    );
-    let muted: i32 = muted.bind(customer).bind(id).fetch_one(&mut **tx).await?;
-    Ok(is_outage(statistic.test_cases_passed + failed, failed - muted))
+    is_outage(statistic.test_cases_passed + failed, failed - muted)
 }
 
 /// Applies a monitor to the test cases of an execution.

@@ -6,12 +6,12 @@ use std::time::Instant;
 use assay_auth::Caller;
 use assay_fair::Throttle;
 use assay_proto::{
-    CustomerId, ExecutionId, Fault, InputColumns, MonitorId, ProjectId,
+    CustomerId, ExecutionId, Fault, InputColumns, MonitorId, ProjectId, Timestamp,
     execution::{Monitor, MonitorAction, MonitorInput},
 };
 use assay_rpc::list::{Rows, Slice};
 use sqlx::{
-    AssertSqlSafe, PgExecutor, PgPool, PgTransaction, Postgres, postgres::PgArguments,
+    AssertSqlSafe, FromRow, PgExecutor, PgPool, PgTransaction, Postgres, postgres::PgArguments,
     query::QueryAs,
 };
 
@@ -19,6 +19,37 @@ use super::rules::MOST;
 
 /// Number of days for which actions are kept.
 const DAYS: i32 = 90;
+
+/// Number of days for which a state lasts that a monitor sets.
+const DAYS_OF_STATE: i32 = 30;
+
+/// Facts about an ended execution that monitors depend on.
+#[derive(FromRow)]
+pub(super) struct Facts {
+    pub(super) is_of_default_branch: bool,
+    /// Number of test cases whose failures are muted.
+    pub(super) muted: i32,
+    /// The time at which a state ends that is set now.
+    pub(super) until: Timestamp,
+}
+
+/// Reads the facts about an execution.
+pub(super) async fn facts(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<Facts, Fault> {
+    let facts = sqlx::query_as(
+        "select is_of_default_branch, now() + make_interval(days => $3) as until, (
+             select count(*)::int from test_report
+             where customer_id = $1 and execution_id = $2 and change <> 'None' and is_muted
+         ) as muted
+         from execution
+         where customer_id = $1 and id = $2",
+    );
+    let facts = facts.bind(customer).bind(execution).bind(DAYS_OF_STATE);
+    Ok(facts.fetch_one(&mut **tx).await?)
+}
 
 fn select(rest: &'static str) -> QueryAs<'static, Postgres, Monitor, PgArguments> {
     let columns = Monitor::COLUMNS;

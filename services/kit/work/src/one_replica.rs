@@ -47,7 +47,8 @@ impl Work {
                 }
                 for (customer, id) in pieces {
                     let Some(attempt) = self.begin(db, customer, id).await? else { continue };
-                    if let Err(fault) = each(db.clone(), customer, id, attempt.clone()).await {
+                    let piece = Box::pin(each(db.clone(), customer, id, attempt.clone()));
+                    if let Err(fault) = piece.await {
                         attempt.failed(db, &fault).await?;
                     }
                 }

@@ -199,7 +199,8 @@ async fn work_is_done_in_turns_of_customers_and_a_failure_stops_no_other() {
 
     let [first, second, of_other] = orders;
     assert_eq!(*cooked.lock().unwrap(), [first, of_other, second]);
-    assert_eq!(kitchen.due().await, [Uuid::nil(); 0], "the burnt one is attempted later");
+    let due = kitchen.due().await;
+    assert!(due.is_empty(), "the burnt one is attempted later: {due:?}");
     kitchen.pass_time(60.0).await;
     assert_eq!(kitchen.due().await, [burnt]);
 }
