@@ -7,7 +7,7 @@ use axum::{
     routing::{get, post},
 };
 use futures::try_join;
-use http::Method;
+use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -112,15 +112,17 @@ async fn submit(
     } else {
         api.send::<Preview>(Method::POST, &format!("{path}/preview"), &rule).await.map(Some)
     };
-    let answer = match answer {
+    let (status, answer) = match answer {
         Ok(None) => return Ok(Redirect::to(&format!("/projects/{id}/causes")).into_response()),
-        Ok(Some(preview)) => shown(&preview),
+        Ok(Some(preview)) => (StatusCode::OK, shown(&preview)),
         Err(failure) => {
             let problem = failure.of_conflict().or_else(Failure::of_input)?;
-            html! { p.alert role="alert" { (plain(&problem)) } }
+            let alert = html! { p.alert role="alert" { (plain(&problem)) } };
+            (StatusCode::UNPROCESSABLE_ENTITY, alert)
         }
     };
-    show(&session, id, &Paged::default(), &rule, &answer).await
+    let page = show(&session, id, &Paged::default(), &rule, &answer).await?;
+    Ok((status, page).into_response())
 }
 
 async fn delete(

@@ -4,11 +4,11 @@
 use axum::{
     Form, Router,
     extract::{Path, Query},
-    response::{IntoResponse, Redirect},
+    response::{IntoResponse, Redirect, Response},
     routing::get,
 };
 use futures::try_join;
-use http::Method;
+use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -90,45 +90,70 @@ impl Entry {
     }
 }
 
+/// Shows the rules of a test set, or tries those of the form.
 async fn page(
-    Session { api, user }: Session,
-    Path((project, set)): Path<(Uuid, Uuid)>,
+    session: Session,
+    Path(ids): Path<(Uuid, Uuid)>,
     Query(entry): Query<Entry>,
-) -> Result<impl IntoResponse, Failure> {
+) -> Result<Response, Failure> {
+    let entry = entry.replay.is_some().then_some(entry);
+    show(&session, ids, entry, None).await
+}
+
+/// Saves the rules. The required test cases stay as they are. Rules that are refused stay in the form.
+async fn save(
+    session: Session,
+    Path((project, set)): Path<(Uuid, Uuid)>,
+    Form(entry): Form<Entry>,
+) -> Result<Response, Failure> {
+    let (api, (_, path)) = (&session.api, paths(project, set));
+    let record = api.get::<TestSet>(&path, &()).await?;
+    let gate = json!({ "Gate": entry.gate(&record.gate.required_test_cases) });
+    match api.send::<TestSet>(Method::PUT, &path, &gate).await {
+        Ok(_) => {
+            let gate = format!("/projects/{project}/sets/{set}/gate");
+            Ok(Redirect::to(&gate).into_response())
+        }
+        Err(failure) => {
+            show(&session, (project, set), Some(entry), Some(failure.of_input()?)).await
+        }
+    }
+}
+
+/// Shows rules that were entered, with the reason why they were refused or what they would have decided; or
+/// those of the test set.
+async fn show(
+    Session { api, user }: &Session,
+    (project, set): (Uuid, Uuid),
+    entry: Option<Entry>,
+    mut problem: Option<String>,
+) -> Result<Response, Failure> {
     let (project_path, path) = paths(project, set);
     let (of, record) =
         try_join!(api.get::<Project>(&project_path, &()), api.get::<TestSet>(&path, &()),)?;
     let required = &record.gate.required_test_cases;
-    let replayed = match entry.replay {
-        Some(_) => Some(replay(&api, &path, &entry.gate(required)).await?),
-        None => None,
-    };
-    let entry = if replayed.is_some() { entry } else { Entry::of(&record.gate) };
+    let mut replayed = None;
+    if let Some(entry) = entry.as_ref().filter(|_| problem.is_none()) {
+        match replay(api, &path, &entry.gate(required)).await {
+            Ok(backtest) => replayed = Some(backtest),
+            Err(failure) => problem = Some(failure.of_input()?),
+        }
+    }
+    let entry = entry.unwrap_or_else(|| Entry::of(&record.gate));
     let body = html! {
         div.head { h1 { "Gate of " bdi { (plain(&record.name)) } } }
         p.lead {
             "An execution passes if it meets these rules. Try other rules before you save them: it shows \
              which executions they would have blocked or let through."
         }
+        @if let Some(problem) = &problem { p.alert role="alert" { (plain(problem)) } }
         (form(project, set, &entry, required.len(), user.may("Write")))
         @if let Some(replayed) = &replayed { (answer(replayed)) }
     };
     let title = format!("Gate · {}", record.name);
     let trail = below_set(&of, &set.to_string(), &record.name);
-    Ok(Page { user: &user, title, trail, body }.into_response())
-}
-
-/// Saves the rules. The required test cases stay as they are.
-async fn save(
-    Session { api, .. }: Session,
-    Path((project, set)): Path<(Uuid, Uuid)>,
-    Form(entry): Form<Entry>,
-) -> Result<impl IntoResponse, Failure> {
-    let (_, path) = paths(project, set);
-    let record = api.get::<TestSet>(&path, &()).await?;
-    let gate = json!({ "Gate": entry.gate(&record.gate.required_test_cases) });
-    api.send::<TestSet>(Method::PUT, &path, &gate).await?;
-    Ok(Redirect::to(&format!("/projects/{project}/sets/{set}/gate")))
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    Ok((status, Page { user, title, trail, body }).into_response())
 }
 
 async fn replay(api: &Api, path: &str, gate: &Value) -> Result<Backtest, Failure> {

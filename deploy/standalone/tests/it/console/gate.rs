@@ -40,4 +40,10 @@ async fn rules_are_tried_over_the_last_days_and_saved() {
     let saved = reader.api().get(&path).await.ok()["Gate"].clone();
     assert_eq!((&saved["MaxNewFailures"], &saved["MinPassRate"]), (&1.into(), &97.5.into()));
     assert_eq!(saved["AllowKnownFailures"], false);
+
+    let wrong = [("maxNewFailures", "7"), ("flakyWithinRuns", "4")];
+    let save = reader.request(Method::POST, &gate).header("origin", &reader.url);
+    let refused = Answer::of(filled(save, &wrong)).await;
+    let refused = String::from_utf8_lossy(&refused.expect(422).body).into_owned();
+    assert!(refused.contains("FlakyWithinRuns") && refused.contains("value=\"7\""), "{refused}");
 }
