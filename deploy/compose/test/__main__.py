@@ -220,7 +220,7 @@ def restore(containers, client, project):
     containers.wait_until_healthy([*PROGRAMS, *SERVERS])
     say(f"backed up under load in {took:.0f} s, restored in {time.monotonic() - began:.0f} s")
     containers.script(follow)
-    eventually("no differences", lambda: "No differences" in containers.script(f"{compare} || true"))
+    eventually("no differences", lambda: "No differences" in containers.script(f"{compare.rstrip()} || true"))
     client = Client(containers.gateways()).log_in()
     there = {case["Id"] for case in client.ok("GET", f"{project}/testcases")}
     expect(kept <= there, f"{len(kept - there)} test cases from before the backup are missing")
