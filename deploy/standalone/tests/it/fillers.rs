@@ -1,101 +1,27 @@
 //! Bodies of many small values: no request takes much memory, whatever the values are and wherever they
 //! stand, and none is answered with a failure of the server.
 
-use std::{fmt::Write as _, fs, io::Write as _, process::Stdio};
+mod measured;
 
-use assay_testkit::Api;
+use std::{fmt::Write as _, io::Write as _};
+
 use reqwest::{
-    Method, StatusCode,
+    Method,
     multipart::{Form, Part},
 };
 use serde_json::{Value, json};
 use zip::{ZipWriter, write::SimpleFileOptions};
 
+use self::measured::Measured;
 use crate::{
     matrix::operation::{DOCUMENT, Operation, operations},
-    process::{PASSWORD, Program, command, data_dir},
     world::{create_project, id},
 };
-
-/// Maximum memory that a request may take in addition to what the program needs when it is idle, in
-/// bytes.
-const MOST: u64 = 96 << 20;
 
 /// Size of bodies in bytes: of the largest that every operation accepts, and of one that only updates
 /// and uploads do.
 const SIZE: usize = (1 << 20) - (8 << 10);
 const LARGE: usize = 4 << 20;
-
-/// A program, and what its requests have taken more than they may.
-struct Measured {
-    program: Program,
-    api: Api,
-    excesses: String,
-    /// The requests by the memory that they took, in mebibytes.
-    taken: Vec<(u64, String)>,
-}
-
-impl Measured {
-    async fn start() -> Self {
-        let mut command = command(&data_dir());
-        // Memory is given back at once, so that the next request starts from the same.
-        command.env("MIMALLOC_PURGE_DELAY", "0").env("ASSAY_LOG", "error");
-        command.stderr(Stdio::inherit());
-        let program = Program::start(command).await;
-        let api = program.log_in("ada@example.org", PASSWORD).await;
-        Self { program, api, excesses: String::new(), taken: Vec::new() }
-    }
-
-    fn status(&self, name: &str) -> u64 {
-        let pid = self.program.child.id().unwrap();
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-        let kibibytes = line.split_whitespace().nth(1).unwrap();
-        kibibytes.parse::<u64>().unwrap() << 10
-    }
-
-    /// Sends a request, and compares the largest resident memory meanwhile with that before.
-    async fn send(&mut self, name: &str, request: reqwest::RequestBuilder) {
-        let pid = self.program.child.id().unwrap();
-        fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
-        let before = self.status("VmRSS:");
-        let answer = request.send().await;
-        let status = match answer {
-            Ok(answer) => {
-                let status = answer.status();
-                let body = answer.bytes().await.map(|body| body.len());
-                if body.as_ref().is_ok_and(|size| *size > 1 << 20) {
-                    writeln!(self.excesses, "{name}: an answer of {body:?} bytes").unwrap();
-                }
-                status.as_u16()
-            }
-            // The answer was sent before the body was read.
-            Err(error) if error.is_request() => 0,
-            Err(error) => panic!("{name}: {error:?}"),
-        };
-        let took = self.status("VmHWM:").saturating_sub(before);
-        self.taken.push((took >> 20, format!("{name}: {status}")));
-        let overloaded = StatusCode::SERVICE_UNAVAILABLE.as_u16();
-        if took > MOST || status >= 500 && status != overloaded {
-            writeln!(self.excesses, "{name}: {status}, {} MiB", took >> 20).unwrap();
-        }
-    }
-
-    async fn send_json(&mut self, name: &str, method: &Method, path: &str, body: String) {
-        let request = self.api.request(method.clone(), path);
-        self.send(name, request.header("content-type", "application/json").body(body)).await;
-    }
-
-    /// Ends the program. Fails if a request took too much.
-    async fn end(mut self) {
-        self.taken.sort_unstable_by_key(|(took, _)| std::cmp::Reverse(*took));
-        for (took, name) in self.taken.iter().take(20) {
-            println!("{took} MiB {name}");
-        }
-        assert!(self.excesses.is_empty(), "\n{}", self.excesses);
-        assert!(self.program.terminate().await.success());
-    }
-}
 
 /// Values that are small in a body. An ordinary run has the first two for each operation.
 const VALUES: [&str; 6] = ["{}", "\"\"", "[]", "0", "null", "{\"a\":[{}]}"];
@@ -174,17 +100,22 @@ fn containers(schema: &Value, path: &[String], found: &mut Vec<Vec<String>>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_operation_takes_much_memory_for_many_small_values() {
-    fill_operations(&VALUES[..2], SIZE).await;
+    fill_operations(Measured::standalone().await, &VALUES[..2], SIZE).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes: cargo nextest run -p assay --profile long --run-ignored only"]
 async fn no_operation_takes_much_memory_for_small_values_of_any_kind() {
-    fill_operations(&VALUES, LARGE).await;
+    fill_operations(Measured::standalone().await, &VALUES, LARGE).await;
 }
 
-async fn fill_operations(values: &[&str], size: usize) {
-    let mut measured = Measured::start().await;
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes: cargo nextest run -p assay --profile long --run-ignored only"]
+async fn no_operation_takes_a_program_near_the_limit_of_the_chart() {
+    fill_operations(Measured::separate().await, &VALUES, LARGE).await;
+}
+
+async fn fill_operations(mut measured: Measured, values: &[&str], size: usize) {
     let api = measured.api.clone();
     let project = create_project(&api).await;
     let case = api.post(&format!("{project}/testcases"), json!({"Name": "Case"})).await.created();
@@ -237,7 +168,16 @@ fn nested_steps(depth: usize) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_report_and_no_adapter_takes_much_memory_for_many_small_values() {
-    let mut measured = Measured::start().await;
+    fill_reports(Measured::standalone().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes: cargo nextest run -p assay --profile long --run-ignored only"]
+async fn no_report_takes_a_program_near_the_limit_of_the_chart() {
+    fill_reports(Measured::separate().await).await;
+}
+
+async fn fill_reports(mut measured: Measured) {
     let api = measured.api.clone();
     let project = create_project(&api).await;
     let set = api.post(&format!("{project}/testsets"), json!({"Name": "Set"})).await.created();

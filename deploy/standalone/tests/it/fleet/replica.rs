@@ -79,6 +79,11 @@ impl Replica {
         asked.send().await.is_ok_and(|answer| answer.status() == 200)
     }
 
+    /// The id of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.as_ref().and_then(Child::id).unwrap()
+    }
+
     /// Kills the process.
     pub(crate) async fn kill(&mut self) {
         self.process.take().unwrap().kill().await.unwrap();
@@ -117,7 +122,7 @@ impl Replica {
     }
 
     fn send(&self, what: Signal) {
-        signal(self.process.as_ref().and_then(Child::id).unwrap(), what);
+        signal(self.id(), what);
     }
 }
 
