@@ -25,7 +25,7 @@ static CHART_LIMIT: LazyLock<u64> = LazyLock::new(|| {
 
 /// The processes of Assay.
 enum Processes {
-    Standalone(Program),
+    Standalone(Box<Program>),
     /// Each program is a process of its own.
     Separate(Box<Fleet>),
 }
@@ -67,7 +67,7 @@ impl Measured {
         command.stderr(Stdio::inherit());
         let program = Program::start(command).await;
         let api = program.log_in("ada@example.org", PASSWORD).await;
-        Self::of(Processes::Standalone(program), api)
+        Self::of(Processes::Standalone(Box::new(program)), api)
     }
 
     /// Starts each program as a process.
