@@ -1,6 +1,5 @@
 //! Artifacts: files that belong to results, such as screenshots and logs.
 
-pub(crate) mod file_store;
 mod link;
 pub(crate) mod rules;
 mod service;
@@ -20,14 +19,11 @@ use assay_proto::{
 };
 use assay_rpc::list::Slice;
 use assay_runtime::PublicUrl;
+use assay_storage::{FileStore, FileStoreConfig, Pieces, Place};
 use sqlx::PgPool;
 use tonic::Status;
 
-use self::{
-    file_store::{FileStore, FileStoreConfig, Pieces},
-    link::Links,
-    store::NewArtifact,
-};
+use self::{link::Links, store::NewArtifact};
 use crate::quota::{Kind, Quota};
 
 /// The artifacts: their files, their rows and their links.
@@ -40,6 +36,9 @@ pub struct Artifacts {
     shares: Shares,
     pub(crate) quota: Quota,
 }
+
+/// Maximum size of a file, in bytes. The gateway has the same limit.
+const LARGEST: u64 = 32 << 20;
 
 /// Maximum number of transactions that insert artifacts at the same time. Other requests need
 /// connections too.
@@ -58,6 +57,11 @@ pub struct ArtifactConfig {
     pub public: PublicUrl,
 }
 
+/// Returns where the file of an artifact is.
+fn place(customer: CustomerId, execution: ExecutionId, id: ArtifactId) -> Place {
+    Place { customer, folder: execution.0, id: id.0 }
+}
+
 /// The conflict of a file that people may have looked at when they reviewed the results.
 fn is_final(name: &str) -> Fault {
     let reason = format!("the execution has ended, and has a file {name}: choose another name");
@@ -67,7 +71,7 @@ fn is_final(name: &str) -> Fault {
 impl Artifacts {
     /// Opens the store. A folder is created if it does not exist.
     pub fn open(db: &PgPool, config: &ArtifactConfig, quota: Quota) -> anyhow::Result<Self> {
-        file_store::describe_metrics();
+        assay_storage::describe_metrics();
         let file_store = FileStore::open(&config.file_store)?;
         let links = Links::new(&config.seal, config.public.public_url.clone())?;
         Ok(Self { db: db.clone(), file_store, links, shares: Shares::new(WRITERS), quota })
@@ -105,7 +109,8 @@ impl Artifacts {
         id: ArtifactId,
         file: Pieces,
     ) -> Result<(i64, Option<ArtifactId>, i64), Status> {
-        let size = self.file_store.put(new.customer, new.execution, id, file).await?;
+        let size =
+            self.file_store.put(place(new.customer, new.execution, id), LARGEST, file).await?;
         let claimed = usize::try_from(size).map_err(Fault::internal)?;
         self.quota.claim(new.customer, Kind::Artifacts, claimed).await?;
         let _share = self.shares.acquire(new.customer).await?;
@@ -126,7 +131,7 @@ impl Artifacts {
         execution: ExecutionId,
         id: ArtifactId,
     ) -> Result<(), Fault> {
-        self.file_store.delete(customer, execution, id).await?;
+        self.file_store.delete(place(customer, execution, id)).await?;
         stray::delete(&self.db, customer, id).await
     }
 
@@ -239,7 +244,7 @@ impl Artifacts {
         customer: CustomerId,
         execution: ExecutionId,
     ) -> Result<(), Fault> {
-        self.file_store.remove(customer, execution).await?;
+        self.file_store.remove(customer, execution.0).await?;
         store::delete_all(&self.db, customer, execution).await
     }
 }

@@ -67,7 +67,7 @@ use tokio::net::TcpListener;
 use tonic::service::Routes;
 
 pub use self::{
-    artifact::{ArtifactConfig, Artifacts, file_store::FileStoreConfig},
+    artifact::{ArtifactConfig, Artifacts},
     cause_rule::derive_changed,
     console_link::ConsoleLinks,
     deletion::{
@@ -106,6 +106,7 @@ use self::{
     testrail::RunService,
 };
 pub use assay_ledger::{removal::age as age_of_removals, time_limits::TimeLimits};
+pub use assay_storage::FileStoreConfig;
 
 pub use self::{
     queue::Queue,

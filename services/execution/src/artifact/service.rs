@@ -16,14 +16,14 @@ use assay_rpc::{
     body::open,
     list::{Batches, answer},
 };
+use assay_storage::Pieces;
 use futures::{StreamExt, TryStreamExt, stream};
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{
     Artifacts,
-    file_store::Pieces,
     link::forbidden,
-    rules,
+    place, rules,
     store::{self, NewArtifact},
 };
 
@@ -108,7 +108,8 @@ impl artifact_service_server::ArtifactService for Artifacts {
             let is_shared = store::is_shared(&self.db, customer, execution, share_link).await?;
             is_shared.then_some(()).ok_or_else(forbidden)?;
         }
-        let (size, chunks) = self.file_store.get(customer, artifact.execution_id, id).await?;
+        let (size, chunks) =
+            self.file_store.get(place(customer, artifact.execution_id, id)).await?;
         let content_type = rules::served_as(&artifact.content_type);
         let head = ArtifactBatch { content_type, size, ..ArtifactBatch::default() };
         let chunks = chunks.map_ok(|chunk| ArtifactBatch { chunk, ..ArtifactBatch::default() });

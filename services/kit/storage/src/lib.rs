@@ -1,0 +1,241 @@
+//! The store of the bytes of files and artifacts: a folder, or a bucket of an S3-compatible service.
+//!
+//! Paths consist of ids only. The names, types and owners of the bytes are in the database of the service that
+//! owns them. A service records an id before it stores bytes under it, and shows the bytes in the
+//! transaction that makes them a record, so bytes without a record are found and removed later.
+
+mod call;
+mod config;
+#[cfg(test)]
+mod tests;
+
+use std::{fs, io::ErrorKind, ops::Range, path::PathBuf, pin::Pin, sync::Arc};
+
+use anyhow::Context;
+use assay_proto::{CustomerId, Fault};
+use bytes::{Bytes, BytesMut};
+use futures::{Stream, StreamExt, TryStreamExt, stream, stream::BoxStream};
+use object_store::{
+    Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, WriteMultipart, aws::AmazonS3Builder,
+    local::LocalFileSystem, path::Path, prefix::PrefixStore,
+};
+use secrecy::ExposeSecret;
+use tokio::time::timeout;
+use tonic::Status;
+use uuid::Uuid;
+
+use self::call::{TIMEOUT, available, measured, within};
+pub use self::{call::describe_metrics, config::FileStoreConfig};
+
+/// The chunks of an uploaded file, as they arrive.
+pub type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send>>;
+
+/// Size of the parts in which files are sent to a bucket, in bytes. S3 has no smaller ones.
+const PART: usize = 5 << 20;
+
+/// Size of the parts in which files are written to a folder, in bytes.
+const PART_OF_FOLDER: usize = 1 << 20;
+
+/// Maximum number of parts that are sent at the same time.
+const PARTS: usize = 2;
+
+/// Size from which chunks of a file are returned, in bytes. Folders have chunks of 8 KiB.
+const CHUNK: usize = 128 << 10;
+
+/// Place of the bytes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub customer: CustomerId,
+    /// Id of the record that contains the file, such as its project or execution.
+    pub folder: Uuid,
+    pub id: Uuid,
+}
+
+impl Place {
+    fn path(self) -> Path {
+        folder(self.customer, self.folder).join(self.id.to_string())
+    }
+}
+
+/// The store of the files.
+#[derive(Clone, Debug)]
+pub struct FileStore {
+    store: Arc<dyn ObjectStore>,
+    /// The folder, if the store is one.
+    folder: Option<PathBuf>,
+}
+
+impl FileStore {
+    /// Opens the store. A folder is created if it does not exist.
+    pub fn open(config: &FileStoreConfig) -> anyhow::Result<Self> {
+        Self::open_with(config, false)
+    }
+
+    /// Opens the store like [`FileStore::open`]. Files in a folder are on the disk before [`FileStore::put`]
+    /// returns.
+    pub fn open_synced(config: &FileStoreConfig) -> anyhow::Result<Self> {
+        Self::open_with(config, true)
+    }
+
+    fn open_with(config: &FileStoreConfig, is_synced: bool) -> anyhow::Result<Self> {
+        let artifacts = config.artifacts.as_deref().context("set ASSAY_ARTIFACTS")?;
+        let Some(bucket) = artifacts.strip_prefix("s3://") else {
+            return Self::in_folder(artifacts, is_synced);
+        };
+        let (bucket, folder) = bucket.split_once('/').unwrap_or((bucket, ""));
+        let mut builder =
+            AmazonS3Builder::from_env().with_bucket_name(bucket).with_region(&config.s3_region);
+        if let Some(endpoint) = &config.s3_endpoint {
+            builder = builder
+                .with_endpoint(endpoint.as_str().trim_end_matches('/'))
+                .with_allow_http(endpoint.scheme() == "http")
+                .with_virtual_hosted_style_request(false);
+        }
+        if let (Some(id), Some(secret)) = (&config.s3_access_key_id, &config.s3_secret_access_key) {
+            builder = builder.with_access_key_id(id).with_secret_access_key(secret.expose_secret());
+        }
+        let store = builder.build().context("invalid ASSAY_ARTIFACTS or ASSAY_S3_…")?;
+        Ok(Self { store: Arc::new(PrefixStore::new(store, folder)), folder: None })
+    }
+
+    fn in_folder(folder: &str, is_synced: bool) -> anyhow::Result<Self> {
+        fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {folder}"))?;
+        let store = LocalFileSystem::new_with_prefix(folder)?
+            .with_automatic_cleanup(true)
+            .with_fsync(is_synced);
+        Ok(Self { store: Arc::new(store), folder: Some(folder.into()) })
+    }
+
+    /// Stores a file of at most `largest` bytes, and returns its size in bytes. An incomplete or too large
+    /// file is not stored.
+    pub async fn put(&self, place: Place, largest: u64, mut file: Pieces) -> Result<i64, Status> {
+        let path = place.path();
+        let upload = available(measured("begin", self.store.put_multipart(&path)).await)?;
+        let part = if self.folder.is_some() { PART_OF_FOLDER } else { PART };
+        let mut upload = WriteMultipart::new_with_chunk_size(upload, part);
+        match fill(&mut upload, largest, &mut file).await {
+            Ok(size) => {
+                available(measured("finish", upload.finish()).await)?;
+                Ok(size)
+            }
+            Err(status) => {
+                if let Err(error) = measured("abort", upload.abort()).await {
+                    tracing::warn!(%error, "cannot abort an upload; its parts remain in the store");
+                }
+                Err(status)
+            }
+        }
+    }
+
+    /// Returns the size of a file in bytes, and its chunks.
+    pub async fn get(
+        &self,
+        place: Place,
+    ) -> Result<(i64, impl Stream<Item = Result<Bytes, Fault>> + Send + use<>), Fault> {
+        let (size, chunks) = self.read(place, None).await?;
+        Ok((i64::try_from(size).unwrap_or(i64::MAX), chunks))
+    }
+
+    /// Returns the chunks of a range of a file, which must not be empty.
+    pub async fn get_range(
+        &self,
+        place: Place,
+        range: Range<u64>,
+    ) -> Result<impl Stream<Item = Result<Bytes, Fault>> + Send + use<>, Fault> {
+        let (_, chunks) = self.read(place, Some(GetRange::Bounded(range))).await?;
+        Ok(chunks)
+    }
+
+    async fn read(
+        &self,
+        place: Place,
+        range: Option<GetRange>,
+    ) -> Result<(u64, impl Stream<Item = Result<Bytes, Fault>> + Send + use<>), Fault> {
+        let options = GetOptions { range, ..GetOptions::default() };
+        let found = match measured("read", self.store.get_opts(&place.path(), options)).await {
+            Err(Error::NotFound { .. }) => return Err(Fault::NotFound("file")),
+            found => available(found)?,
+        };
+        let size = found.meta.size;
+        let chunks = stream::unfold(Some(found.into_stream()), |chunks| async {
+            let mut chunks = chunks?;
+            match joined(&mut chunks).await {
+                Ok(Some(chunk)) => Some((Ok(chunk), Some(chunks))),
+                Ok(None) => None,
+                Err(error) => Some((available(Err(error)), None)),
+            }
+        });
+        Ok((size, chunks))
+    }
+
+    /// Removes a file if it exists, and what an upload that did not end has left of it in a folder.
+    pub async fn delete(&self, place: Place) -> Result<(), Fault> {
+        if let Some(folder) = &self.folder {
+            let staged = folder.join(format!("{}#1", place.path()));
+            match tokio::fs::remove_file(&staged).await {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    tracing::warn!(%error, "cannot remove a file that was not stored as a whole");
+                    return Err(Fault::Unavailable("the store of files"));
+                }
+                _ => {}
+            }
+        }
+        match measured("remove", self.store.delete(&place.path())).await {
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+            failed => available(failed),
+        }
+    }
+
+    /// Removes all files in a folder of a customer.
+    pub async fn remove(&self, customer: CustomerId, folder: Uuid) -> Result<(), Fault> {
+        let files = self.store.list(Some(&self::folder(customer, folder)));
+        let files = files.map_ok(|file| file.location).boxed();
+        let mut removed = self.store.delete_stream(files);
+        loop {
+            match measured("remove", removed.try_next()).await {
+                Ok(None) => return Ok(()),
+                Ok(Some(_)) | Err(Error::NotFound { .. }) => {}
+                failed => available(failed.map(drop))?,
+            }
+        }
+    }
+}
+
+/// Sends the chunks of a file to the store, as fast as it accepts them.
+async fn fill(upload: &mut WriteMultipart, largest: u64, file: &mut Pieces) -> Result<i64, Status> {
+    let mut size = 0;
+    let late = |_| Fault::Malformed("the body did not arrive in time".to_owned());
+    while let Some(piece) = timeout(TIMEOUT, file.next()).await.map_err(late)? {
+        let piece = piece?;
+        size += piece.len() as u64;
+        if size > largest {
+            let reason = format!("the file is larger than {} MiB", largest >> 20);
+            return Err(Fault::Refused { code: "too_large", reason }.into());
+        }
+        available(measured("write", upload.wait_for_capacity(PARTS)).await)?;
+        upload.put(piece);
+    }
+    Ok(i64::try_from(size).unwrap_or(i64::MAX))
+}
+
+/// Returns the next chunks of a file as one; none at its end.
+async fn joined(
+    chunks: &mut BoxStream<'static, Result<Bytes, Error>>,
+) -> Result<Option<Bytes>, Error> {
+    let Some(first) = within(chunks.try_next()).await? else { return Ok(None) };
+    if first.len() >= CHUNK {
+        return Ok(Some(first));
+    }
+    let mut joined = BytesMut::with_capacity(CHUNK);
+    joined.extend_from_slice(&first);
+    while joined.len() < CHUNK
+        && let Some(chunk) = within(chunks.try_next()).await?
+    {
+        joined.extend_from_slice(&chunk);
+    }
+    Ok(Some(joined.freeze()))
+}
+
+fn folder(customer: CustomerId, folder: Uuid) -> Path {
+    Path::from_iter([customer.to_string(), folder.to_string()])
+}

@@ -1,0 +1,76 @@
+use super::*;
+
+fn place() -> Place {
+    Place { customer: CustomerId::new(), folder: Uuid::now_v7(), id: Uuid::now_v7() }
+}
+
+fn pieces(pieces: Vec<Result<Bytes, Status>>) -> Pieces {
+    Box::pin(stream::iter(pieces))
+}
+
+fn opened() -> (tempfile::TempDir, FileStore) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FileStore::open_synced(&FileStoreConfig::folder(folder.path())).unwrap();
+    (folder, store)
+}
+
+/// Lists all files below a folder, also those that the store does not list.
+fn files_in(folder: &std::path::Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_in(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_file_is_returned_whole_and_in_ranges() {
+    let (_folder, store) = opened();
+    let (place, file) =
+        (place(), Bytes::from((0..3_000_000_u32).map(|n| n.to_le_bytes()[0]).collect::<Vec<_>>()));
+    let sent = file.chunks(70_001).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+    assert_eq!(store.put(place, 3_000_000, pieces(sent)).await.unwrap(), 3_000_000);
+
+    let (size, chunks) = store.get(place).await.unwrap();
+    let chunks: Vec<_> = chunks.try_collect().await.unwrap();
+    assert!(chunks.iter().all(|chunk| chunk.len() < CHUNK + (8 << 10)));
+    assert_eq!((size, chunks.concat()), (3_000_000, file.to_vec()));
+    for range in [0..1, 2_999_999..3_000_000, 100_000..400_000] {
+        let chunks = store.get_range(place, range.clone()).await.unwrap();
+        let chunks: Vec<_> = chunks.try_collect().await.unwrap();
+        let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).unwrap());
+        assert!(chunks.concat() == file[start..end], "{range:?}");
+    }
+    store.delete(place).await.unwrap();
+    store.delete(place).await.unwrap();
+    assert!(matches!(store.get(place).await.err(), Some(Fault::NotFound("file"))));
+}
+
+#[tokio::test]
+async fn a_broken_or_too_large_file_leaves_nothing() {
+    let (folder, store) = opened();
+    let piece = || Ok(Bytes::from(vec![1; 2 << 20]));
+    let broken = vec![piece(), piece(), Err(Status::unavailable("gone"))];
+    assert!(store.put(place(), 1 << 30, pieces(broken)).await.is_err());
+    assert!(store.put(place(), 3 << 20, pieces(vec![piece(), piece()])).await.is_err());
+    assert_eq!(files_in(folder.path()), Vec::<PathBuf>::new());
+}
+
+#[tokio::test]
+async fn the_rest_of_a_killed_upload_is_removed_with_its_id() {
+    let (folder, store) = opened();
+    let place = place();
+    let upload = store.store.put_multipart(&place.path()).await.unwrap();
+    let mut upload = WriteMultipart::new_with_chunk_size(upload, PART_OF_FOLDER);
+    upload.put(Bytes::from(vec![1; 2 << 20]));
+    // A killed program does not abort its uploads.
+    std::mem::forget(upload);
+    assert_eq!(files_in(folder.path()).len(), 1);
+    store.delete(place).await.unwrap();
+    assert_eq!(files_in(folder.path()), Vec::<PathBuf>::new());
+}
