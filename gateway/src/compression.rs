@@ -3,7 +3,10 @@
 use std::{convert::Infallible, future::ready};
 
 use axum::{body::Body, extract::Request, response::Response};
-use http::{HeaderValue, header::ACCEPT_ENCODING};
+use http::{
+    HeaderValue,
+    header::{ACCEPT_ENCODING, ACCEPT_RANGES},
+};
 use tower::{ServiceExt, service_fn};
 use tower_http::compression::{
     Compression as Compressed,
@@ -28,7 +31,10 @@ impl Compression {
         let large = SizeAbove::new(COMPRESSED_FROM).and(NotForContentType::IMAGES);
         // Compression would delay events until a block is full.
         let large = large.and(NotForContentType::SSE);
-        let Some(accepted) = self.accepted.filter(|_| large.should_compress(&response)) else {
+        // A client that continues a download has the bytes of the file as it is stored.
+        let is_whole = !response.headers().contains_key(ACCEPT_RANGES);
+        let accepted = self.accepted.filter(|_| is_whole && large.should_compress(&response));
+        let Some(accepted) = accepted else {
             return response;
         };
         let mut request = Request::new(Body::empty());

@@ -17,11 +17,12 @@ use url::Url;
 
 /// Headers of requests that scripts may set.
 const REQUEST_HEADERS: &str = "authentication,idempotency-key,last-event-id,traceparent,\
-                               x-request-id,authorization,content-type,if-match,if-none-match";
+                               x-request-id,authorization,content-type,if-match,if-none-match,\
+                               x-file-name,digest,repr-digest,content-digest,range,if-range";
 
 /// Headers of responses that scripts may read.
-const RESPONSE_HEADERS: &str =
-    "ratelimit,ratelimit-policy,x-request-id,etag,link,location,retry-after";
+const RESPONSE_HEADERS: &str = "ratelimit,ratelimit-policy,x-request-id,etag,link,location,retry-after,accept-ranges,\
+     content-range,content-disposition,repr-digest";
 
 /// The origin of a web page, such as `https://dashboard.example.org`.
 #[derive(Clone, Debug)]

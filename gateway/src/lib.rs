@@ -28,6 +28,7 @@ mod operation;
 mod path;
 mod problem;
 mod query;
+mod range;
 mod rendering;
 mod reportportal;
 mod reset_password;

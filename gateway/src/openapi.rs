@@ -73,6 +73,7 @@ const TOKEN: &str = "Token";
         (name = "Test sets", description = "Test cases that are executed together"),
         (name = "Subjects", description = "The software under test"),
         (name = "Environments", description = "Environments in which subjects are tested"),
+        (name = "Files", description = "Software, images and inputs of tests, which other records refer to"),
         (name = "Executions", description = "Runs of a test set, from start to end"),
         (name = "Results", description = "Results reported by test tools"),
         (name = "Known failures", description = "Causes of failures that are muted until a date"),

@@ -82,6 +82,12 @@ impl Problem {
         Self::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", detail)
     }
 
+    /// A file of this size in bytes has no byte of the requested range.
+    pub(crate) fn unsatisfiable(size: i64) -> Self {
+        let detail = format!("Range: the file has {size} bytes");
+        Self::new(StatusCode::RANGE_NOT_SATISFIABLE, "range_not_satisfiable", detail)
+    }
+
     /// A limit of concurrent requests or of memory is reached.
     pub(crate) fn overloaded() -> Self {
         let detail = "too many concurrent requests; try again later";

@@ -14,6 +14,7 @@ mod environment;
 mod execution;
 mod failure;
 mod favorite;
+mod file;
 mod incident;
 mod insight;
 mod keys;
@@ -68,6 +69,7 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
         test_set::routes(),
         subject::routes(),
         environment::routes(),
+        file::routes(),
         execution::routes(),
         artifact::routes(),
         failure::routes(),
@@ -96,6 +98,7 @@ pub(crate) fn slow() -> OpenApiRouter<Services> {
     let nouns = [
         results::routes(),
         artifact::slow_routes(),
+        file::slow_routes(),
         test_case::import_routes(),
         automation::slow_routes(),
     ];

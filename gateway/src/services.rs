@@ -132,6 +132,7 @@ clients! {
     TestSets = catalog::test_set_service_client::TestSetServiceClient;
     Subjects = catalog::subject_service_client::SubjectServiceClient;
     Environments = catalog::environment_service_client::EnvironmentServiceClient;
+    Files = catalog::file_service_client::FileServiceClient;
     Lookups = catalog::lookup_service_client::LookupServiceClient;
     Executions = execution::execution_service_client::ExecutionServiceClient;
     Results = execution::result_service_client::ResultServiceClient;

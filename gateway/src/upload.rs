@@ -1,6 +1,7 @@
 //! Uploads: bodies that are streamed to a service in chunks, without being held in memory.
 
 mod file_name;
+mod stored_file;
 
 use std::{
     future::{Future, Ready, pending, ready},
@@ -21,7 +22,7 @@ use futures::{
 use http_body_util::BodyExt;
 use tonic::Status;
 
-pub(crate) use self::file_name::file_name;
+pub(crate) use self::{file_name::file_name, stored_file::FileUpload};
 use crate::{
     body::{Bounds, body_error, bounded, media_type},
     problem::Problem,
@@ -73,15 +74,20 @@ impl<S: Sync> FromRequest<S> for Upload {
 }
 
 /// The messages of a call: the first one, then one for each chunk.
-type Messages<M> = Chain<Once<Ready<M>>, Map<mpsc::Receiver<Chunk>, fn(Chunk) -> M>>;
+pub(crate) type Messages<M> = Chain<Once<Ready<M>>, Map<mpsc::Receiver<Chunk>, fn(Chunk) -> M>>;
 
 type Sender = mpsc::Sender<Chunk>;
 
 impl Upload {
     /// Takes the body of a request as one file.
     pub(crate) fn file(request: Request) -> Result<Self, Problem> {
+        Self::file_within(request, Bounds::UPLOAD)
+    }
+
+    /// Takes the body of a request as one file within these bounds.
+    pub(crate) fn file_within(request: Request, bounds: Bounds) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        Ok(Self::File(bounded(&parts.headers, body, Bounds::UPLOAD)?))
+        Ok(Self::File(bounded(&parts.headers, body, bounds)?))
     }
 
     /// Takes the body of a request as a form with files.

@@ -80,6 +80,9 @@ ids! {
     TestSetId "test set",
     SubjectId "subject",
     EnvironmentId "environment",
+    FileId "file",
+    /// Id of the bytes of files, which files of a project with the same ones share.
+    ContentId "content",
     ExecutionId "execution",
     TestReportId "test report",
     InstanceId "instance",

@@ -51,7 +51,8 @@ def outside(rendering):
         ports["identity"].add(values["mail"]["smtpPort"])
     if values["artifacts"]["store"] == "s3":
         s3 = values["artifacts"]["s3"]
-        ports["execution"].add(3128 if s3["proxyUrl"] else 9000 if s3["endpoint"] else 443)
+        for name in ["catalog", "execution"]:
+            ports[name].add(3128 if s3["proxyUrl"] else 9000 if s3["endpoint"] else 443)
     ports["notification"] |= set(values["notification"]["webhookPorts"])
     for name in [*PROGRAMS, *TASKS]:
         for rule in [*values["pods"]["extraEgress"], *own_values(values, name)["extraEgress"]]:

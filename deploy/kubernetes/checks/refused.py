@@ -26,6 +26,7 @@ INVALID = [
     ),
     ({"nats": {"bundled": False}}, "nats.urls.gateway or nats.url must be set"),
     ({"nats": {"url": "nats://nats:4222"}}, "set nats.bundled to false"),
+    ({"catalog": {"replicas": 2}}, "several replicas of catalog need artifacts.store: s3"),
     ({"execution": {"replicas": 2}}, "several replicas of execution need artifacts.store: s3"),
     ({"artifacts": {"store": "s3"}}, "artifacts.s3.bucket must be set"),
     (

@@ -85,6 +85,8 @@ impl Assay {
                 database: database(&backends.catalog),
                 nats: nats("catalog"),
                 seal: seal.clone(),
+                file_store: settings.file_store.clone(),
+                files: settings.files,
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
             },

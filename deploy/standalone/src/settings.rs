@@ -1,5 +1,6 @@
 //! Settings of all programs.
 
+use assay_catalog::FileConfig;
 use assay_database::PoolConfig;
 use assay_events::EventConfig;
 use assay_execution::{FileStoreConfig, QuotaConfig, TimeLimits};
@@ -26,6 +27,8 @@ pub struct Settings {
     pub mail: MailConfig,
     #[command(flatten)]
     pub file_store: FileStoreConfig,
+    #[command(flatten)]
+    pub files: FileConfig,
     #[command(flatten)]
     pub leases: TimeLimits,
     #[command(flatten)]

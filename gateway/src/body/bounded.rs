@@ -26,6 +26,8 @@ impl Bounds {
     /// For a record that clients may send back as they read it.
     pub(crate) const RECORD: Self = Self { size: 32 << 20, ..Self::JSON };
     pub(crate) const UPLOAD: Self = Self { size: 32 << 20, pause: Duration::from_secs(20) };
+    /// For a file that is stored as it arrives. The catalog limits its size.
+    pub(crate) const FILE: Self = Self { size: usize::MAX, ..Self::UPLOAD };
 }
 
 /// Wraps a body, which then fails as soon as it exceeds its bounds. A body that declares a larger

@@ -20,7 +20,7 @@ use crate::{body, problem::Problem};
 /// and an example.
 type Failure = (u16, &'static str, &'static str, fn(&str, &Operation) -> bool, fn() -> Problem);
 
-const FAILURES: [Failure; 15] = [
+const FAILURES: [Failure; 16] = [
     (400, "Malformed", "The request is malformed", has_input, body::missing),
     (401, "Unauthenticated", "The token is missing or not valid", authenticates, || {
         Fault::Unauthenticated.into()
@@ -46,6 +46,9 @@ const FAILURES: [Failure; 15] = [
     (413, "TooLarge", "The body is too large", has_body, Problem::too_large),
     (415, "Unsupported", "The media type of the body is not supported", has_body, || {
         Problem::unsupported("Content-Type: must be application/json")
+    }),
+    (416, "Unsatisfiable", "The file has no byte of the range", has_range, || {
+        Problem::unsatisfiable(1024)
     }),
     (422, "Invalid", "Fields or parameters are not valid", has_input, || {
         Problem::invalid("Name", "must not be blank")
@@ -104,6 +107,10 @@ fn names_record(_: &str, operation: &Operation) -> bool {
     let adds_favorite = || operation.operation_id.as_deref()?.strip_prefix("add_favorite_");
     adds_favorite().is_some()
         || has(operation, |parameter| parameter.parameter_in == ParameterIn::Path)
+}
+
+fn has_range(_: &str, operation: &Operation) -> bool {
+    has(operation, |parameter| parameter.name == "Range")
 }
 
 fn is_conditional(_: &str, operation: &Operation) -> bool {

@@ -14,7 +14,7 @@ use assay_records::Action;
 use sqlx::{AssertSqlSafe, PgTransaction};
 use uuid::Uuid;
 
-use crate::{event::EventSource, records::Records};
+use crate::{event::EventSource, file::reference, records::Records};
 
 /// The next customers of which this service has a project, with the nil UUID as project, for the search for
 /// lost deletions.
@@ -51,8 +51,12 @@ pub(crate) async fn delete_test_case(
 ) -> Result<(), Fault> {
     Records::<TestCase>::of(customer, project).mark_deleted(tx, id).await?;
     sqlx::query(
-        "update test_plan set deleted_at = now()
-         where customer_id = $1 and test_case_id = $2 and deleted_at is null",
+        "with plan as (
+             update test_plan set deleted_at = now()
+             where customer_id = $1 and test_case_id = $2 and deleted_at is null
+             returning id
+         )
+         delete from file_reference where customer_id = $1 and record_id in (select id from plan)",
     )
     .bind(customer)
     .bind(id)
@@ -81,6 +85,7 @@ pub(crate) async fn delete_subject(
     id: SubjectId,
 ) -> Result<(), Fault> {
     Records::<Subject>::of(customer, project).mark_deleted(tx, id).await?;
+    reference::delete(tx, customer, id.0).await?;
     let sets = clear(tx, "test_set", "selected_subject_id", customer, project, id.0).await?;
     let environments =
         clear(tx, "environment", "contained_subject", customer, project, id.0).await?;
@@ -101,6 +106,7 @@ pub(crate) async fn delete_environment(
     id: EnvironmentId,
 ) -> Result<(), Fault> {
     Records::<Environment>::of(customer, project).mark_deleted(tx, id).await?;
+    reference::delete(tx, customer, id.0).await?;
     let sets = clear(tx, "test_set", "selected_environment_id", customer, project, id.0).await?;
     let changed = sets.into_iter().map(|id| EventSource::TestSet(project, TestSetId(id)));
     publish_deleted(tx, customer, EventSource::Environment(project, id), changed).await

@@ -1,5 +1,6 @@
 //! Environments, in which the software is tested.
 
+mod files;
 mod rules;
 pub(crate) mod store;
 
@@ -95,6 +96,7 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         project::store::lock_shared(&mut tx, customer, project).await?;
         let subjects = Records::<Subject>::of(customer, project);
         subjects.lock_referenced(&mut tx, CONTAINED_SUBJECT, subject).await?;
+        files::resolve(&mut tx, customer, project, id, &mut input, None).await?;
         let mut environment = store::insert(&mut tx, customer, project, id, &input).await?;
         publish(&mut tx, &EventSource::Environment(project, id).event(Action::Created, customer)?)
             .await?;
@@ -127,6 +129,7 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
             subjects.lock_referenced(&mut tx, CONTAINED_SUBJECT, subject).await?;
         }
         input.password = secrets.store(PASSWORD, &input.password, Some(&stored))?;
+        files::resolve(&mut tx, customer, project, id, &mut input, Some(&current)).await?;
         let mut environment = store::update(&mut tx, customer, project, id, &input).await?;
         let action = Action::of_change(current.archived, environment.archived);
         publish(&mut tx, &EventSource::Environment(project, id).event(action, customer)?).await?;

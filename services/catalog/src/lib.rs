@@ -6,6 +6,7 @@ mod deletion;
 mod environment;
 mod event;
 mod favorite;
+mod file;
 mod filter;
 mod import;
 mod lookup;
@@ -36,8 +37,9 @@ use assay_proto::{
     catalog::{
         automation_service_server::AutomationServiceServer,
         environment_service_server::EnvironmentServiceServer,
-        favorite_service_server::FavoriteServiceServer, import_service_server::ImportServiceServer,
-        lookup_service_server::LookupServiceServer, project_service_server::ProjectServiceServer,
+        favorite_service_server::FavoriteServiceServer, file_service_server::FileServiceServer,
+        import_service_server::ImportServiceServer, lookup_service_server::LookupServiceServer,
+        project_service_server::ProjectServiceServer,
         snapshot_service_server::SnapshotServiceServer,
         subject_service_server::SubjectServiceServer,
         test_case_service_server::TestCaseServiceServer,
@@ -47,6 +49,7 @@ use assay_proto::{
 };
 use assay_rpc::grpc;
 use assay_runtime::Runtime;
+use assay_storage::FileStoreConfig;
 use assay_work::{Work, watch};
 use sqlx::{PgPool, migrate::Migrator};
 use tokio::net::TcpListener;
@@ -60,6 +63,7 @@ use self::{
 };
 pub use self::{
     deletion::delete_customer,
+    file::{FileConfig, Files},
     opening::Openings,
     purge::purge,
     secrets::reseal,
@@ -79,6 +83,10 @@ pub struct Config {
     pub nats: NatsConfig,
     #[command(flatten)]
     pub seal: SealConfig,
+    #[command(flatten)]
+    pub file_store: FileStoreConfig,
+    #[command(flatten)]
+    pub files: FileConfig,
     /// Address and port of the gRPC server
     #[arg(long, env = "ASSAY_GRPC_LISTEN", default_value = "127.0.0.1:50052")]
     pub grpc_listen: SocketAddr,
@@ -116,7 +124,9 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     let openings = Openings::start(runtime, database.pool().clone(), opening::WRITE_INTERVAL);
-    let services = services(database.pool(), database.shares(), seal, openings);
+    let files = Files::open(database.pool(), &config.file_store, config.files)?;
+    files.spawn(runtime, &database);
+    let services = services(database.pool(), database.shares(), seal, openings, files);
     let app = guard(services, verifier, database.shares());
     let listener = TcpListener::bind(config.grpc_listen)
         .await
@@ -125,7 +135,13 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 }
 
 /// Returns the gRPC services, which the caller puts behind a guard.
-pub fn services(db: &PgPool, shares: &Shares, seal: Seal, openings: Openings) -> Routes {
+pub fn services(
+    db: &PgPool,
+    shares: &Shares,
+    seal: Seal,
+    openings: Openings,
+    files: Files,
+) -> Routes {
     let (db, secrets) = (db.clone(), Secrets::new(seal));
     let favorites = FavoriteService { db: db.clone() };
     let imports = ImportService::new(db.clone(), secrets.clone());
@@ -140,6 +156,7 @@ pub fn services(db: &PgPool, shares: &Shares, seal: Seal, openings: Openings) ->
     let snapshots = SnapshotService::new(db, secrets);
     Routes::new(ProjectServiceServer::new(projects))
         .add_service(FavoriteServiceServer::new(favorites))
+        .add_service(FileServiceServer::new(files))
         .add_service(ImportServiceServer::new(imports))
         .add_service(TestCaseServiceServer::new(cases))
         .add_service(TestPlanServiceServer::new(plans))

@@ -23,6 +23,7 @@ use uuid::Uuid;
 
 pub(crate) use self::store::PURGE;
 use self::store::{PARTS, Project, Table};
+use crate::file;
 
 /// Time between two searches for deleted projects.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -86,9 +87,30 @@ async fn purge_project(db: &PgPool, project: Project, attempt: &Attempt) -> Resu
             remove(db, project, (table, part), attempt, &mut throttle).await?;
         }
     }
+    remove_files(db, project, attempt, &mut throttle).await?;
     store::finish(db, project).await?;
     tracing::info!(project.id = %project.id, "removed the records of a deleted project");
     Ok(())
+}
+
+/// Removes the files of a project. Their bytes are removed later.
+async fn remove_files(
+    db: &PgPool,
+    project: Project,
+    attempt: &Attempt,
+    throttle: &mut Throttle,
+) -> Result<(), Fault> {
+    loop {
+        let (batch, started) = (throttle.batch_size(), Instant::now());
+        let mut tx = begin(db).await?;
+        let count = file::store::purge(&mut tx, project.customer_id, project.id, batch).await?;
+        attempt.progressed(&mut *tx).await?;
+        tx.commit().await?;
+        if count < batch {
+            return Ok(());
+        }
+        throttle.pause(started.elapsed()).await;
+    }
 }
 
 /// Waits while many events are unpublished, so that other events are not delayed.

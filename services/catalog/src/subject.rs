@@ -1,5 +1,6 @@
 //! Subjects, the software under test.
 
+mod files;
 mod rules;
 pub(crate) mod store;
 
@@ -89,6 +90,7 @@ impl subject_service_server::SubjectService for SubjectService {
         project::store::lock_shared(&mut tx, customer, project).await?;
         let subjects = Records::<Subject>::of(customer, project);
         subjects.lock_referenced(&mut tx, BASE_SUBJECT, base).await?;
+        files::resolve(&mut tx, customer, project, id, &mut input, None).await?;
         let subject = store::insert(&mut tx, customer, project, id, &input).await?;
         publish(&mut tx, &EventSource::Subject(project, id).event(Action::Created, customer)?)
             .await?;
@@ -119,6 +121,7 @@ impl subject_service_server::SubjectService for SubjectService {
             subjects.lock_referenced(&mut tx, BASE_SUBJECT, base).await?;
         }
         input.variables = secrets.store_all(input.variables, &stored)?;
+        files::resolve(&mut tx, customer, project, id, &mut input, Some(&current)).await?;
         let subject = store::update(&mut tx, customer, project, id, &input).await?;
         let action = Action::of_change(current.archived, subject.archived);
         publish(&mut tx, &EventSource::Subject(project, id).event(action, customer)?).await?;

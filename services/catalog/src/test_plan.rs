@@ -1,5 +1,6 @@
 //! Test plans: how a test case is run, in numbered revisions.
 
+mod files;
 pub(crate) mod rules;
 pub(crate) mod store;
 
@@ -20,6 +21,7 @@ use tonic::{Request, Response, Status};
 
 use crate::{
     event::EventSource,
+    file::reference,
     records::Records,
     secrets::{self, RecordSecrets, Secrets, masked},
 };
@@ -66,6 +68,7 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
 
         let mut tx = begin(&self.db).await?;
         Records::<TestCase>::of(customer, project).lock(&mut tx, case).await?;
+        files::resolve(&mut tx, customer, project, id, &input, None).await?;
         let plan = store::insert(&mut tx, customer, case, id, &input).await?;
         publish(&mut tx, &EventSource::TestPlan(case, id).event(Action::Created, customer)?)
             .await?;
@@ -99,6 +102,8 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         if is_frozen {
             rules::allowed_in_frozen_plan(&changed, input(&current)?)?;
         }
+        let before = input(&current)?;
+        files::resolve(&mut tx, customer, project, id, &changed, Some(&before)).await?;
         changed.variables = secrets.store_all(changed.variables, &stored)?;
         let plan = store::update(&mut tx, customer, case, id, &changed).await?;
         publish(&mut tx, &EventSource::TestPlan(case, id).event(Action::Changed, customer)?)
@@ -132,6 +137,7 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let copy = rules::transferred(input(&plan)?, &request.new_type)?;
         let plan = store::insert(&mut tx, customer, case, id, &copy).await?;
         store::copy_automation_steps(&mut tx, customer, case, original, id).await?;
+        reference::copy(&mut tx, customer, original.0, id.0).await?;
         publish(&mut tx, &EventSource::TestPlan(case, id).event(Action::Created, customer)?)
             .await?;
         let plan = shown(plan, &secrets)?;

@@ -41,8 +41,13 @@
 {{- if ne (include "assay.isGiven" $values.artifacts.s3.accessKeyId) (include "assay.isGiven" $values.artifacts.s3.secretAccessKey) }}
 {{- $problems = append $problems "artifacts.s3.accessKeyId and secretAccessKey must be set together" }}
 {{- end }}
-{{- else if and (eq $values.artifacts.volume.accessMode "ReadWriteOnce") (or (gt (int $values.execution.replicas) 1) $values.execution.autoscaling.enabled) }}
-{{- $problems = append $problems "several replicas of execution need artifacts.store: s3, or artifacts.volume.accessMode: ReadWriteMany" }}
+{{- else if eq $values.artifacts.volume.accessMode "ReadWriteOnce" }}
+{{- range $program := list "catalog" "execution" }}
+{{- $own := index $values $program }}
+{{- if or (gt (int $own.replicas) 1) $own.autoscaling.enabled }}
+{{- $problems = append $problems (printf "several replicas of %s need artifacts.store: s3, or artifacts.volume.accessMode: ReadWriteMany" $program) }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- if and (include "assay.isGiven" $values.mail.smtpUrl) (not $values.mail.from) }}
 {{- $problems = append $problems "mail.from must be set if mail.smtpUrl is" }}

@@ -44,7 +44,12 @@ volumeMounts:
 {{- if eq (include "assay.keepsFiles" .) "true" }}
 - name: artifacts
   persistentVolumeClaim:
-    claimName: {{ .root.Values.artifacts.volume.existingClaim | default (printf "%s-artifacts" (include "assay.fullname" .root)) }}
+    {{- $volume := .root.Values.artifacts.volume }}
+    {{- if eq .program "catalog" }}
+    claimName: {{ $volume.existingFilesClaim | default (printf "%s-files" (include "assay.fullname" .root)) }}
+    {{- else }}
+    claimName: {{ $volume.existingClaim | default (printf "%s-artifacts" (include "assay.fullname" .root)) }}
+    {{- end }}
 {{- end }}
 {{- if hasKey .settings "ASSAY_MAIL_DIR" }}
 - name: tmp
@@ -52,7 +57,7 @@ volumeMounts:
 {{- end }}
 {{- end }}
 
-{{/* Whether a program keeps artifacts in a volume: "true" or "false" */}}
+{{/* Whether a program keeps files or artifacts in a volume: "true" or "false" */}}
 {{- define "assay.keepsFiles" -}}
-{{- and (eq .program "execution") (eq .root.Values.artifacts.store "volume") }}
+{{- and (has .program (list "catalog" "execution")) (eq .root.Values.artifacts.store "volume") }}
 {{- end }}

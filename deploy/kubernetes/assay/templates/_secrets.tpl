@@ -45,7 +45,7 @@ the chart (secrets.yaml).
 {{- $_ := set $made "admin-password" true }}
 {{- end }}
 {{- end }}
-{{- if and (eq .program "execution") (eq $values.artifacts.store "s3") }}
+{{- if and (has .program (list "catalog" "execution")) (eq $values.artifacts.store "s3") }}
 {{- $_ := set $files "s3-access-key-id" $values.artifacts.s3.accessKeyId }}
 {{- $_ := set $files "s3-secret-access-key" $values.artifacts.s3.secretAccessKey }}
 {{- end }}

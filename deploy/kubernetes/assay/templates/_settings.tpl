@@ -74,6 +74,11 @@ The variables of a program with their values, as JSON; empty ones are omitted.
 {{- $_ := set $env "ASSAY_CONSOLE" (toString $values.console) }}
 {{- $_ := set $env "ASSAY_LEASE_SECONDS" (int $own.leaseSeconds) }}
 {{- $_ := set $env "ASSAY_LEASE_LOSSES" (int $own.leaseLosses) }}
+{{- else if eq .program "notification" }}
+{{- $_ := set $env "ASSAY_NOTIFICATION_RETENTION_DAYS" (int $own.retentionDays) }}
+{{- $_ := set $env "ASSAY_WEBHOOK_NETWORKS" (join "," $own.webhookNetworks) }}
+{{- end }}
+{{- if has .program (list "catalog" "execution") }}
 {{- if eq $values.artifacts.store "s3" }}
 {{- $s3 := $values.artifacts.s3 }}
 {{- $_ := set $env "ASSAY_ARTIFACTS" (printf "s3://%s/%s" $s3.bucket $s3.folder | trimSuffix "/") }}
@@ -86,9 +91,6 @@ The variables of a program with their values, as JSON; empty ones are omitted.
 {{- else }}
 {{- $_ := set $env "ASSAY_ARTIFACTS" "/var/lib/assay/artifacts" }}
 {{- end }}
-{{- else if eq .program "notification" }}
-{{- $_ := set $env "ASSAY_NOTIFICATION_RETENTION_DAYS" (int $own.retentionDays) }}
-{{- $_ := set $env "ASSAY_WEBHOOK_NETWORKS" (join "," $own.webhookNetworks) }}
 {{- end }}
 {{- range $name, $value := $env }}
 {{- if eq (toString $value) "" }}

@@ -78,6 +78,10 @@ impl Examples {
                 let fields = fields.iter().map(|(name, value)| match name.as_str() {
                     // Known failures and states of test cases end in the future, unlike their examples.
                     "MutedUntil" | "Until" => (name.clone(), in_days(30).into()),
+                    // Fields for files have ids of a noun of their own.
+                    _ if name.ends_with("FileId") || name.ends_with("FilesId") => {
+                        (name.clone(), self.id("fileId").into())
+                    }
                     _ => (name.clone(), self.with_own_ids(value)),
                 });
                 fields.collect()
@@ -104,7 +108,10 @@ impl Examples {
         media_type: &str,
         example: &Value,
     ) -> Answer {
-        let request = self.request(operation);
+        let mut request = self.request(operation);
+        if (operation.name.as_str(), media_type) == ("upload_file", "application/octet-stream") {
+            request = request.header("X-File-Name", "web-shop-2.4.1.msi");
+        }
         let mut example = self.with_own_ids(example);
         // A GET with a body is an update, too.
         let updates = [Method::PUT, Method::GET].contains(&operation.method);
@@ -113,7 +120,8 @@ impl Examples {
         }
         let (media_type, text) = match (media_type, &example) {
             ("multipart/form-data", _) => {
-                ("multipart/form-data; boundary=-", form(example["file"][0].as_str().unwrap()))
+                let file = example["file"].as_str().or(example["file"][0].as_str());
+                ("multipart/form-data; boundary=-", form(file.unwrap()))
             }
             (_, Value::String(text)) => (media_type, text.clone()),
             _ => (media_type, example.to_string()),

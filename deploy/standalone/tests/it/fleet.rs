@@ -122,6 +122,11 @@ impl Fleet {
         gateways.iter().map(|gateway| gateway.with_token_of(&first)).collect()
     }
 
+    /// Returns the folder with the bytes of files and artifacts.
+    pub(crate) fn artifacts(&self) -> PathBuf {
+        self.dir.join("artifacts")
+    }
+
     /// Returns the URL of the database of a service.
     pub(crate) fn database(&self, service: &str) -> SecretString {
         self.postgres.url_of(service).into()

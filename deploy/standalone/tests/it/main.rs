@@ -22,6 +22,7 @@ mod end_to_end;
 mod engines;
 mod examples;
 mod faults;
+mod files;
 mod fillers;
 mod fleet;
 mod identity;

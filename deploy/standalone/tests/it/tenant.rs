@@ -86,6 +86,9 @@ impl Tenant {
         self.create("testPlanId", &plans, json!({"Instances": 1})).await;
         let ready = json!({"Status": "ReadyForExecution"});
         self.api.put(&format!("{plans}/{}", self.id("testPlanId")), ready).await.ok();
+        let file = self.api.request(Method::POST, &format!("{at}/files"));
+        let file = Answer::of(file.header("X-File-Name", "rocket.img").body("an image")).await;
+        self.remember("fileId", &file.created());
         self.create("testSetId", &format!("{at}/testsets"), json!({"Name": "Smoke"})).await;
         let chosen = json!({
             "SelectedSubjectId": self.id("subjectId"),

@@ -12,9 +12,10 @@ use assay_proto::{
 };
 use assay_records::{Action, Check};
 use sqlx::{PgTransaction, types::Json};
+use uuid::Uuid;
 
 use super::rows::Row;
-use crate::{event::EventSource, secrets::Secrets, test_plan::rules};
+use crate::{event::EventSource, file::reference::is_id, secrets::Secrets, test_plan::rules};
 
 /// A plan with its steps, checked and with encrypted secrets.
 pub(super) struct NewPlan {
@@ -91,9 +92,51 @@ pub(super) async fn add(
     let planned: HashSet<TestCaseId> = planned.fetch_all(&mut **tx).await?.into_iter().collect();
     let new: Vec<_> = plans.iter().filter(|plan| !planned.contains(&cases[plan.row])).collect();
     insert(tx, customer, cases, &new).await?;
+    refer(tx, customer, project, &new).await?;
     let created: Vec<_> =
         new.iter().map(|new| EventSource::TestPlan(cases[new.row], new.id)).collect();
     publish_all(tx, EventSource::events(&created, Action::Created, customer, project)).await
+}
+
+/// Records the files of the project that new plans refer to. An import may come from another installation, so
+/// the ids of files that the project does not have stay as they are.
+async fn refer(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    new: &[&NewPlan],
+) -> Result<(), Fault> {
+    let fields = |new: &NewPlan| {
+        let (id, plan) = (new.id, &new.plan);
+        let fields = [
+            ("InputFileId", &plan.input_file_id),
+            ("SupportingFilesId", &plan.supporting_files_id),
+            ("AutomationSupportingFilesId", &plan.automation_supporting_files_id),
+        ];
+        let fields = fields.map(|(name, text)| {
+            let file = text.as_deref().filter(|text| is_id(text))?.parse::<Uuid>().ok()?;
+            Some((id, file, name))
+        });
+        fields.into_iter().flatten()
+    };
+    let named: Vec<_> = new.iter().flat_map(|new| fields(new)).collect();
+    if named.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(
+        "insert into file_reference (customer_id, file_id, noun, record_id, field)
+         select $1, file.id, 'test plan', named.plan_id, named.field
+         from unnest($3::uuid[], $4::uuid[], $5::text[]) as named (plan_id, file_id, field)
+         join file on file.customer_id = $1 and file.project_id = $2 and file.id = named.file_id",
+    )
+    .bind(customer)
+    .bind(project)
+    .bind(named.iter().map(|(plan, ..)| *plan).collect::<Vec<_>>())
+    .bind(named.iter().map(|(_, file, _)| *file).collect::<Vec<_>>())
+    .bind(named.iter().map(|(.., field)| *field).collect::<Vec<_>>())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 async fn insert(

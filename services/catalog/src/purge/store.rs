@@ -198,17 +198,23 @@ async fn remove_plans(
     limit: i64,
 ) -> Result<Vec<(TestCaseId, TestPlanId, bool)>, Fault> {
     let plans = sqlx::query_as(
-        "delete from test_plan
-         where customer_id = $1 and id = any(array(
-             select plan.id from unnest($2::uuid[]) as owner (id)
-             cross join lateral (
-                 select id from test_plan
-                 where customer_id = $1 and test_case_id = owner.id
+        "with plan as (
+             delete from test_plan
+             where customer_id = $1 and id = any(array(
+                 select plan.id from unnest($2::uuid[]) as owner (id)
+                 cross join lateral (
+                     select id from test_plan
+                     where customer_id = $1 and test_case_id = owner.id
+                     limit $3
+                 ) plan
                  limit $3
-             ) plan
-             limit $3
-         ))
-         returning test_case_id, id, deleted_at is null",
+             ))
+             returning test_case_id, id, deleted_at is null as is_new
+         ), released as (
+             delete from file_reference
+             where customer_id = $1 and record_id = any(array(select id from plan))
+         )
+         select test_case_id, id, is_new from plan",
     );
     Ok(plans.bind(customer).bind(cases).bind(limit).fetch_all(&mut **tx).await?)
 }
@@ -225,7 +231,8 @@ async fn execute(
     i64::try_from(count).map_err(Fault::internal)
 }
 
-/// Removes records that no other rows belong to, and favorites that refer to them. Returns those whose
+/// Removes records that no other rows belong to, with favorites that refer to them and their references to
+/// files. Returns those whose
 /// deletion is to be published.
 pub(super) async fn remove(
     tx: &mut PgTransaction<'_>,
@@ -234,11 +241,12 @@ pub(super) async fn remove(
     ids: &[Uuid],
 ) -> Result<Vec<EventSource>, Fault> {
     let customer = project.customer_id;
-    sqlx::query("delete from favorite where customer_id = $1 and record_id = any($2)")
-        .bind(customer)
-        .bind(ids)
-        .execute(&mut **tx)
-        .await?;
+    for references in [
+        "delete from favorite where customer_id = $1 and record_id = any($2)",
+        "delete from file_reference where customer_id = $1 and record_id = any($2)",
+    ] {
+        sqlx::query(references).bind(customer).bind(ids).execute(&mut **tx).await?;
+    }
     let removed = sqlx::query_as::<_, (Uuid, bool)>(AssertSqlSafe(format!(
         "delete from {} where customer_id = $1 and id = any($2) returning id, deleted_at is null",
         table.name()

@@ -8,6 +8,8 @@ mod deletion;
 mod encryption_keys;
 mod environment;
 mod favorite;
+mod file;
+mod file_reference;
 mod gate;
 mod gathered;
 mod import;

@@ -164,6 +164,7 @@ async fn a_purge_removes_all_rows_of_a_project_and_publishes_their_deletion() {
             ..EnvironmentInput::default()
         };
         let lab = user.create_environment(project, lab).await.unwrap();
+        user.upload(project, "shop.msi", b"MSI").await.unwrap();
         records_of_projects.push([
             ("environment".to_owned(), lab.id),
             ("project".to_owned(), project.id.clone()),

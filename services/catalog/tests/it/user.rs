@@ -4,8 +4,8 @@ use assay_proto::{
     PlanStatus, Reference,
     catalog::{
         environment_service_client::EnvironmentServiceClient,
-        favorite_service_client::FavoriteServiceClient, import_service_client::ImportServiceClient,
-        project_service_client::ProjectServiceClient,
+        favorite_service_client::FavoriteServiceClient, file_service_client::FileServiceClient,
+        import_service_client::ImportServiceClient, project_service_client::ProjectServiceClient,
         snapshot_service_client::SnapshotServiceClient,
         subject_service_client::SubjectServiceClient,
         test_case_service_client::TestCaseServiceClient,
@@ -38,6 +38,10 @@ impl User {
 
     pub(crate) fn favorites(&self) -> FavoriteServiceClient<Channel> {
         FavoriteServiceClient::new(self.channel.clone())
+    }
+
+    pub(crate) fn files(&self) -> FileServiceClient<Channel> {
+        FileServiceClient::new(self.channel.clone())
     }
 
     pub(crate) fn imports(&self) -> ImportServiceClient<Channel> {
@@ -97,6 +101,23 @@ impl User {
         let created = self.cases().batch_create_test_cases(self.call(request)).await?;
         let created = outcomes(created).await?.into_iter();
         Ok(created.map(|created| created.map(Option::unwrap)).collect())
+    }
+
+    /// Uploads a file in these messages.
+    pub(crate) async fn send_file(&self, messages: Vec<UploadFileRequest>) -> Answer<File> {
+        let request = self.call(futures::stream::iter(messages));
+        let mut stored = self.files().upload_file(request).await?.into_inner();
+        Ok(stored.message().await?.expect("the stored file"))
+    }
+
+    /// Uploads a file with these contents.
+    pub(crate) async fn upload(
+        &self,
+        project: &Project,
+        name: &str,
+        contents: &[u8],
+    ) -> Answer<File> {
+        self.send_file(messages(project, name, contents)).await
     }
 
     /// Creates a test case with this identifier.
@@ -317,6 +338,23 @@ impl User {
         };
         self.environments().update_environment(self.call(request)).await.map(Response::into_inner)
     }
+}
+
+/// The messages of an upload, in chunks of 1 MiB.
+pub(crate) fn messages(project: &Project, name: &str, contents: &[u8]) -> Vec<UploadFileRequest> {
+    let head = UploadFileHead { name: name.to_owned(), ..UploadFileHead::default() };
+    let target = UploadFileTarget { project_id: project.id.clone(), size: None };
+    let first = UploadFileRequest {
+        target: Some(target),
+        head: Some(head),
+        ..UploadFileRequest::default()
+    };
+    let chunks = contents.chunks(1 << 20).map(|chunk| UploadFileRequest {
+        chunk: chunk.to_vec().into(),
+        ..UploadFileRequest::default()
+    });
+    let last = UploadFileRequest { last: true, ..UploadFileRequest::default() };
+    std::iter::once(first).chain(chunks).chain([last]).collect()
 }
 
 /// A valid input for a subject.

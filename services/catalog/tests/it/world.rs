@@ -1,9 +1,9 @@
 //! A catalog for each test, and helpers to read its answers.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use assay_auth::{Seal, SealConfig, guard, new_seal_key};
-use assay_catalog::Openings;
+use assay_catalog::{FileConfig, Files, Openings};
 use assay_fair::Shares;
 use assay_proto::{
     Batch, DESCRIPTORS, Page,
@@ -11,12 +11,14 @@ use assay_proto::{
 };
 use assay_rpc::grpc::{self, Channel};
 use assay_runtime::Runtime;
-use assay_testkit::{TestDatabase, TestKeys, TestUser};
+use assay_storage::FileStoreConfig;
+use assay_testkit::{TestDatabase, TestKeys, TestUser, test_dir};
 use secrecy::SecretString;
 use sqlx::{PgPool, postgres::PgPoolOptions};
 use tokio::net::TcpListener;
 use tonic::{Response, Status, Streaming};
 use tonic_types::StatusExt;
+use uuid::Uuid;
 
 use crate::user::User;
 
@@ -28,6 +30,9 @@ pub(crate) struct World {
     pub(crate) database_url: String,
     keys: TestKeys,
     channel: Channel,
+    /// The folder with the bytes of files.
+    pub(crate) folder: PathBuf,
+    pub(crate) files: Files,
 }
 
 impl World {
@@ -37,17 +42,28 @@ impl World {
 
     /// Starts a catalog with these encryption keys.
     pub(crate) async fn start_with(encryption_keys: SecretString) -> Self {
+        Self::start_with_all(encryption_keys, FileConfig::default()).await
+    }
+
+    /// Starts a catalog with these limits of files.
+    pub(crate) async fn start_with_files(limits: FileConfig) -> Self {
+        Self::start_with_all(new_seal_key("test").unwrap(), limits).await
+    }
+
+    async fn start_with_all(encryption_keys: SecretString, limits: FileConfig) -> Self {
         let database = TestDatabase::create("catalog", &assay_catalog::migrations()).await.unwrap();
         let (options, database_url) = (database.options, database.url);
         let db = PgPoolOptions::new().max_connections(8).connect_with(options).await.unwrap();
         let keys = TestKeys::generate();
-        let channel = serve(&db, &keys, encryption_keys).await;
-        Self { db, database_url, keys, channel }
+        let folder = test_dir().unwrap().join(Uuid::now_v7().to_string());
+        let files = Files::open(&db, &FileStoreConfig::folder(&folder), limits).unwrap();
+        let channel = serve(&db, &keys, encryption_keys, &files).await;
+        Self { db, database_url, keys, channel, folder, files }
     }
 
     /// Restarts the catalog with other encryption keys.
     pub(crate) async fn restarted_with(self, encryption_keys: SecretString) -> Self {
-        let channel = serve(&self.db, &self.keys, encryption_keys).await;
+        let channel = serve(&self.db, &self.keys, encryption_keys, &self.files).await;
         Self { channel, ..self }
     }
 
@@ -87,12 +103,17 @@ impl World {
 /// Interval in which openings are written.
 const OPENINGS_INTERVAL: Duration = Duration::from_millis(20);
 
-async fn serve(db: &PgPool, keys: &TestKeys, encryption_keys: SecretString) -> Channel {
+async fn serve(
+    db: &PgPool,
+    keys: &TestKeys,
+    encryption_keys: SecretString,
+    files: &Files,
+) -> Channel {
     let runtime = Runtime::new("catalog");
     let openings = Openings::start(&runtime, db.clone(), OPENINGS_INTERVAL);
     let seal = Seal::new(&SealConfig { encryption_keys }).unwrap();
     let shares = Shares::new(8);
-    let services = assay_catalog::services(db, &shares, seal, openings);
+    let services = assay_catalog::services(db, &shares, seal, openings, files.clone());
     let app = guard(services, keys.verifier(), &shares);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = grpc::serve(&runtime, listener, app, DESCRIPTORS).unwrap();

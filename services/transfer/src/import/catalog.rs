@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Finished, Target,
-    fields::{OF_ENVIRONMENT, OF_PROJECT, OF_SET, OF_SUBJECT, unmask},
+    fields::{OF_ENVIRONMENT, OF_PROJECT, OF_SET, OF_SUBJECT, mark_files, unmask},
     id, is, only, test_case, text,
 };
 use crate::{
@@ -100,6 +100,7 @@ async fn records(
         } else {
             let mut input = only(&record, fields);
             unmask(&mut input);
+            mark_files(&mut input);
             if let Some((field, others)) = reference {
                 let id = others.get(text(&record, field)).or_else(|| ids.get(text(&record, field)));
                 input.extend(id.map(|id: &String| (field.to_owned(), id.clone().into())));

@@ -1,6 +1,7 @@
 //! The fields of records that clients write.
 
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use super::text;
 
@@ -71,16 +72,50 @@ pub(super) fn unmask(record: &mut Map<String, Value>) {
     }
 }
 
+/// Fields with ids of files.
+const OF_FILES: [&str; 5] =
+    ["SoftwareFileId", "InstallationFileId", "InstructionFileId", "FrameworkFileId", "ImageFileId"];
+
+/// Marks the ids of files, which are not part of an export, as those of another system.
+pub(super) fn mark_files(record: &mut Map<String, Value>) {
+    for field in OF_FILES {
+        if let Some(Value::String(id)) = record.get_mut(field)
+            && Uuid::try_parse(id).is_ok()
+        {
+            *id = format!("not moved: {id}");
+        }
+    }
+    if Uuid::try_parse(text(record, "FileProjectId")).is_ok() {
+        record.remove("FileProjectId");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::*;
 
     /// The interface document, which another test compares with the contracts.
     const DOCUMENT: &str = include_str!("../../../../docs/openapi.json");
+
+    #[test]
+    fn ids_of_files_that_are_not_moved_are_marked() {
+        let id = "019cade2-11c0-7e81-9ed2-4af6c6434ad2";
+        let record = json!({
+            "SoftwareFileId": id, "InstructionFileId": "manual", "ImageFileId": null,
+            "FileProjectId": id, "Name": id,
+        });
+        let Value::Object(mut record) = record else { unreachable!() };
+        mark_files(&mut record);
+        let marked = json!({
+            "SoftwareFileId": format!("not moved: {id}"), "InstructionFileId": "manual",
+            "ImageFileId": null, "Name": id,
+        });
+        assert_eq!(Value::Object(record), marked);
+    }
 
     #[test]
     fn every_writable_field_moves_with_its_record() {

@@ -150,6 +150,21 @@ impl Operation {
             "SubjectId" | "SelectedSubjectId" | "ContainedSubject" => "subjectId",
             "BaseSubjectId" => "baseSubjectId",
             "EnvironmentId" | "SelectedEnvironmentId" => "environmentId",
+            // The plan was executed, so its files cannot change; an import keeps ids of other installations.
+            "InputFileId" | "SupportingFilesId" | "AutomationSupportingFilesId"
+                if ["update_test_plan", "import_test_cases"].contains(&self.name.as_str()) =>
+            {
+                return None;
+            }
+            "SoftwareFileId"
+            | "InstallationFileId"
+            | "InstructionFileId"
+            | "FrameworkFileId"
+            | "ImageFileId"
+            | "InputFileId"
+            | "SupportingFilesId"
+            | "AutomationSupportingFilesId" => "fileId",
+            "FileProjectId" => "projectId",
             "CustomerId" => "customerId",
             "ForeignId" if self.path.ends_with("/project") => "projectId",
             "ForeignId" if self.path.ends_with("/testset") => "testSetId",

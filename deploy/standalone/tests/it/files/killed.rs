@@ -1,0 +1,133 @@
+//! Uploads to a catalog that is killed.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use assay_testkit::{Api, eventually};
+use futures::{StreamExt, stream};
+use reqwest::{Body, Method};
+use secrecy::ExposeSecret;
+use sqlx::{Connection, PgConnection};
+use tokio::time::{sleep, timeout};
+use uuid::Uuid;
+
+use super::{download, upload};
+use crate::{
+    fleet::{Fleet, Replica},
+    world::create_project,
+};
+
+/// Size of a chunk in bytes.
+const CHUNK: usize = 1 << 20;
+
+/// Lists all files below a folder.
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths.flat_map(|path| if path.is_dir() { files_in(&path) } else { vec![path] }).collect()
+}
+
+fn catalog(fleet: &mut Fleet) -> &mut Replica {
+    let is_catalog = |replica: &&mut Replica| replica.name().contains("catalog");
+    fleet.replicas.iter_mut().find(is_catalog).unwrap()
+}
+
+/// Starts the catalog again, and waits until the gateway has found it.
+async fn restart(fleet: &mut Fleet, api: &Api, project: &str) {
+    catalog(fleet).start();
+    let catalog = &*catalog(fleet);
+    eventually("the catalog", || async { catalog.is_ready().await.then_some(()) }).await;
+    let reached = async || (api.get(project).await.status == 200).then_some(());
+    eventually("the catalog behind the gateway", reached).await;
+}
+
+/// Sends so many chunks of a file, and then nothing more.
+async fn send_beginning(api: &Api, project: &str, chunks: usize) -> reqwest::Result<u16> {
+    let chunk = |n| Ok::<_, std::io::Error>(vec![u8::try_from(n).unwrap(); CHUNK]);
+    let body = stream::iter((0..chunks).map(chunk)).chain(stream::pending());
+    let request = api.request(Method::POST, &format!("{project}/files"));
+    let request = request.header("X-File-Name", "killed.img").body(Body::wrap_stream(body));
+    Ok(request.send().await?.status().as_u16())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_catalog_leaves_no_file_without_bytes_and_after_the_sweep_no_bytes_without_file() {
+    let mut fleet = Fleet::start(&[None], &[]).await;
+    let api = fleet.admins().await.remove(0);
+    let project = create_project(&api).await;
+    let folder = fleet.artifacts();
+    for chunks in [0, 3, 24] {
+        let before = files_in(&folder).len();
+        let task = tokio::spawn({
+            let (api, project) = (api.clone(), project.clone());
+            async move { send_beginning(&api, &project, chunks).await }
+        });
+        eventually("an upload", || async { (files_in(&folder).len() > before).then_some(()) })
+            .await;
+        sleep(Duration::from_millis(100)).await;
+        catalog(&mut fleet).kill().await;
+        let status = task.await.unwrap();
+        assert!(!status.as_ref().is_ok_and(|status| *status < 500), "{status:?}");
+        restart(&mut fleet, &api, &project).await;
+    }
+    // Kills around the end of an upload: before, in and after its transaction.
+    for delay in [1, 3, 6, 10, 15, 25, 40, 80] {
+        let contents = vec![delay; 3 * CHUNK];
+        let uploaded = upload_in_time(&api, &project, contents);
+        let killed = async {
+            sleep(Duration::from_millis(delay.into())).await;
+            catalog(&mut fleet).kill().await;
+        };
+        tokio::join!(uploaded, killed);
+        restart(&mut fleet, &api, &project).await;
+    }
+    eventually("an upload", || async {
+        let kept = upload(&api, &project, "kept.img", "abc").await;
+        (kept.status == 201).then_some(())
+    })
+    .await;
+
+    let listed = api.get(&format!("{project}/files")).await.ok();
+    for file in listed.as_array().unwrap() {
+        let bytes = download(&api, file, &[]).await.expect(200).body.clone();
+        assert_eq!(file["Size"], bytes.len());
+    }
+    catalog(&mut fleet).kill().await;
+    let mut db = PgConnection::connect(fleet.database("catalog").expose_secret()).await.unwrap();
+    let age = "update stray_content set touched_at = now() - interval '1 hour'";
+    sqlx::query(age).execute(&mut db).await.unwrap();
+    restart(&mut fleet, &api, &project).await;
+    let rows = async || -> BTreeSet<String> {
+        let mut db =
+            PgConnection::connect(fleet.database("catalog").expose_secret()).await.unwrap();
+        let ids = sqlx::query_scalar(
+            "select id from content union all select content_id from stray_content",
+        );
+        let ids: Vec<Uuid> = ids.fetch_all(&mut db).await.unwrap();
+        ids.iter().map(Uuid::to_string).collect()
+    };
+    eventually("the sweep", || async {
+        let mut db =
+            PgConnection::connect(fleet.database("catalog").expose_secret()).await.unwrap();
+        let strays: i64 = sqlx::query_scalar("select count(*) from stray_content")
+            .fetch_one(&mut db)
+            .await
+            .unwrap();
+        (strays == 0).then_some(())
+    })
+    .await;
+    let names = files_in(&folder).into_iter();
+    let names = names.map(|path| path.file_name().unwrap().to_string_lossy().into_owned());
+    assert_eq!(names.collect::<BTreeSet<_>>(), rows().await);
+    fleet.stop().await;
+}
+
+/// Uploads a file, whose response may never arrive.
+async fn upload_in_time(api: &Api, project: &str, contents: Vec<u8>) {
+    let request = api.request(Method::POST, &format!("{project}/files"));
+    let request = request.header("X-File-Name", "raced.img").body(contents);
+    let _ = timeout(Duration::from_secs(10), request.send()).await;
+}

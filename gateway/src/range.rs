@@ -1,0 +1,82 @@
+//! Requests for a range of a file (RFC 9110, section 14).
+
+use assay_proto::catalog::FileRange;
+use http::{
+    HeaderMap,
+    header::{IF_RANGE, RANGE},
+};
+
+/// Returns the range that a request asks for. One with several ranges, in another unit or malformed is
+/// answered with the whole file.
+pub(crate) fn range(headers: &HeaderMap) -> Option<FileRange> {
+    let (unit, range) = headers.get(RANGE)?.to_str().ok()?.split_once('=')?;
+    if !unit.trim().eq_ignore_ascii_case("bytes") {
+        return None;
+    }
+    let (first, last) = range.trim().split_once('-')?;
+    let (first, last) = (position(first)?, position(last)?);
+    let is_range = match (first, last) {
+        (Some(first), Some(last)) => first <= last,
+        (None, None) => false,
+        _ => true,
+    };
+    is_range.then_some(FileRange { first, last })
+}
+
+/// Parses a position, which may be absent. A position beyond all files stays beyond them.
+fn position(text: &str) -> Option<Option<i64>> {
+    if text.is_empty() {
+        return Some(None);
+    }
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| Some(text.parse().unwrap_or(i64::MAX)))
+}
+
+/// Returns the SHA-256 that a file must have for the range to apply. No file has that of a weak tag or of a
+/// time.
+pub(crate) fn if_range(headers: &HeaderMap) -> Option<String> {
+    let tag = headers.get(IF_RANGE)?.to_str().unwrap_or_default();
+    let tag = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
+    Some(tag.unwrap_or_default().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(value: &'static str) -> Option<(Option<i64>, Option<i64>)> {
+        let headers = HeaderMap::from_iter([(RANGE, value.parse().unwrap())]);
+        range(&headers).map(|range| (range.first, range.last))
+    }
+
+    #[test]
+    fn single_ranges_of_bytes_are_read_and_others_ignored() {
+        assert_eq!(of("bytes=0-0"), Some((Some(0), Some(0))));
+        assert_eq!(of("Bytes=5-"), Some((Some(5), None)));
+        assert_eq!(of("bytes=-5"), Some((None, Some(5))));
+        assert_eq!(of("bytes=0-99999999999999999999"), Some((Some(0), Some(i64::MAX))));
+        for ignored in [
+            "bytes=",
+            "bytes=-",
+            "bytes=5-4",
+            "bytes=0-1,3-4",
+            "rows=0-1",
+            "bytes=a-b",
+            "bytes=+1-2",
+            "0-1",
+        ] {
+            assert_eq!(of(ignored), None, "{ignored}");
+        }
+    }
+
+    #[test]
+    fn only_strong_tags_are_compared() {
+        let of = |value: &'static str| {
+            if_range(&HeaderMap::from_iter([(IF_RANGE, value.parse().unwrap())]))
+        };
+        assert_eq!(of("\"abc\"").as_deref(), Some("abc"));
+        assert_eq!(of("W/\"abc\"").as_deref(), Some(""));
+        assert_eq!(of("Fri, 27 Nov 2026 10:00:00 GMT").as_deref(), Some(""));
+        assert_eq!(if_range(&HeaderMap::new()), None);
+    }
+}

@@ -1,0 +1,245 @@
+//! `/api/projects/{projectId}/files`.
+
+use assay_auth::Caller;
+use assay_proto::catalog::{
+    DeleteFileRequest, DownloadFileRequest, File, FileContentsBatch, GetFileRequest,
+    ListFilesRequest,
+};
+use axum::{
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
+    header::{
+        ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
+        CONTENT_TYPE, ETAG,
+    },
+};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    download,
+    list::{List, Listing},
+    path::Path,
+    problem::Problem,
+    query::Query,
+    range,
+    response::{Created, Json, Resource},
+    services::{Files, Services},
+    upload::{FileUpload, UPLOAD_TIMEOUT},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get, delete))
+}
+
+/// Returns the routes whose duration depends on the connection.
+pub(super) fn slow_routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(upload)).routes(routes!(download))
+}
+
+impl Resource for File {}
+
+/// The files to list.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct FileFilter {
+    /// Return only files with this SHA-256, in hexadecimal digits.
+    #[param(example = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")]
+    sha256: Option<String>,
+}
+
+/// Lists the files of a project, newest first.
+///
+/// `q` searches in their names.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/files", operation_id = "list_files", tag = "Files",
+    params(FileFilter, Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.FileService/ListFiles"))),
+    responses((status = OK, description = "The files", body = [File])),
+)]
+async fn list(
+    State(mut files): State<Files>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    Query(FileFilter { sha256 }): Query<FileFilter>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let request = ListFilesRequest { project_id, page: Some(listing.page()), sha256 };
+    listing.respond(files.list_files(caller.call(request)).await?).await
+}
+
+/// Returns a file without its contents.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/files/{fileId}", operation_id = "get_file",
+    tag = "Files",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.FileService/GetFile"))),
+    responses((status = OK, description = "The file", body = File)),
+)]
+async fn get(
+    State(mut files): State<Files>,
+    caller: Caller,
+    Path((project_id, id)): Path<(String, String)>,
+) -> Result<Json<File>, Problem> {
+    let request = GetFileRequest { project_id, id };
+    Ok(Json(files.get_file(caller.call(request)).await?.into_inner()))
+}
+
+/// A form with a file.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only documents the form, which is streamed")]
+pub(super) struct FileInput {
+    /// The file, in a field of any name. Its name and media type are those of the field.
+    #[schema(value_type = String, format = Binary)]
+    file: Vec<u8>,
+}
+
+/// Stores a file in a project.
+///
+/// The body is the file itself, with its name in `X-File-Name`, or a form with one file. With a SHA-256 in
+/// `Repr-Digest`, `Content-Digest` or `Digest`, a file that has not arrived as it was sent is rejected with
+/// 422. A file may have up to 5 GiB, unless the operator has set another limit. The upload may take as long
+/// as it needs, without pauses of more than 20 seconds.
+#[utoipa::path(
+    post, path = "/api/projects/{projectId}/files", operation_id = "upload_file", tag = "Files",
+    params(
+        ("X-File-Name" = Option<String>, Header, description = "The name of the file, without a path; \
+            percent-encoded if it is not ASCII. Required unless the body is a form",
+            example = "web-shop-2.4.1.msi"),
+        ("Repr-Digest" = Option<String>, Header, description = "The SHA-256 of the file",
+            example = "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"),
+    ),
+    request_body(description = "The file, of any media type", content(
+        (String = "application/octet-stream", example = json!("MSI")),
+        (FileInput = "multipart/form-data", example = json!({"file": "MSI"})),
+    )),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.FileService/UploadFile"))),
+    responses((status = CREATED, description = "The file has been stored", body = File)),
+)]
+async fn upload(
+    State(mut files): State<Files>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    upload: FileUpload,
+) -> Result<Created<Json<File>>, Problem> {
+    let files_of_project = format!("/api/projects/{project_id}/files");
+    let file = upload.send(project_id, async |messages| {
+        files.upload_file(caller.call_within(UPLOAD_TIMEOUT, messages)).await
+    });
+    let file = file.await?;
+    Ok(Created(format!("{files_of_project}/{}", file.id), Json(file)))
+}
+
+/// Returns the contents of a file, or a range of them.
+///
+/// `Range` may ask for one range. With `If-Range`, the whole file is returned if it is not the one with this
+/// entity tag. Browsers save the file, and run nothing in it.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/files/{fileId}/contents",
+    operation_id = "download_file", tag = "Files",
+    params(
+        ("Range" = Option<String>, Header, description = "The range to return",
+            example = "bytes=0-1023"),
+        ("If-Range" = Option<String>, Header, description = "The entity tag that the range is of",
+            example = "\"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\""),
+    ),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.FileService/DownloadFile"))),
+    responses(
+        (status = OK, description = "The contents", body = String,
+            content_type = "application/octet-stream", example = json!("MSI")),
+        (status = PARTIAL_CONTENT, description = "The range of the contents", body = String,
+            content_type = "application/octet-stream", example = json!("M")),
+    ),
+)]
+async fn download(
+    State(mut files): State<Files>,
+    caller: Caller,
+    method: Method,
+    headers: HeaderMap,
+    Path((project_id, id)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let (range, if_sha256) = (range::range(&headers), range::if_range(&headers));
+    let head_only = method == Method::HEAD;
+    let request = DownloadFileRequest { project_id, id, range, if_sha256, head_only };
+    let mut contents = files.download_file(caller.call(request)).await?.into_inner();
+    let head = contents.message().await?.unwrap_or_default();
+    if head.is_unsatisfiable {
+        return Ok(unsatisfiable(&head));
+    }
+    let status = if head.range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
+    let headers = described(&head)?;
+    let body = download::body(contents, |part| part.chunk).await?;
+    Ok((status, headers, body).into_response())
+}
+
+/// Returns the headers of the contents that follow.
+fn described(head: &FileContentsBatch) -> Result<HeaderMap, Problem> {
+    let file = head.file.as_ref().ok_or_else(Problem::internal)?;
+    let (first, last) = match &head.range {
+        Some(range) => (range.first.unwrap_or_default(), range.last.unwrap_or_default()),
+        None => (0, file.size - 1),
+    };
+    let range = head.range.as_ref().map(|_| format!("bytes {first}-{last}/{}", file.size));
+    let headers = [
+        (CONTENT_TYPE, Some(head.served_as.clone())),
+        (CONTENT_LENGTH, Some((last - first + 1).to_string())),
+        (CONTENT_RANGE, range),
+        (CONTENT_DISPOSITION, Some(disposition(&file.name))),
+        (ETAG, Some(format!("\"{}\"", file.sha256))),
+        (HeaderName::from_static("repr-digest"), Some(digest(&file.sha256))),
+        (ACCEPT_RANGES, Some("bytes".to_owned())),
+        // Browsers must not run scripts in the file.
+        (CONTENT_SECURITY_POLICY, Some("default-src 'none'; sandbox".to_owned())),
+    ];
+    let headers = headers.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let headers = headers
+        .map(|(name, value)| HeaderValue::try_from(value).map(|value| (name, value)))
+        .collect::<Result<_, _>>();
+    headers.map_err(|_| Problem::internal())
+}
+
+fn unsatisfiable(head: &FileContentsBatch) -> Response {
+    let size = head.file.as_ref().map_or(0, |file| file.size);
+    let mut response = Problem::unsatisfiable(size).into_response();
+    if let Ok(range) = HeaderValue::try_from(format!("bytes */{size}")) {
+        response.headers_mut().insert(CONTENT_RANGE, range);
+    }
+    response
+}
+
+/// Returns the header that makes browsers save a file under its name (RFC 6266), and the name in ASCII for
+/// clients that know no other.
+fn disposition(name: &str) -> String {
+    let fits = |char: char| char.is_ascii_alphanumeric() || matches!(char, '.' | '_' | '-' | ' ');
+    let plain: String = name.chars().map(|char| if fits(char) { char } else { '_' }).collect();
+    let encoded = utf8_percent_encode(name, NON_ALPHANUMERIC);
+    format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}")
+}
+
+/// Returns the header with a SHA-256 (RFC 9530).
+fn digest(sha256: &str) -> String {
+    let byte = |index: usize| u8::from_str_radix(sha256.get(index..index + 2)?, 16).ok();
+    let bytes: Vec<u8> = (0..sha256.len()).step_by(2).filter_map(byte).collect();
+    format!("sha-256=:{}:", BASE64_STANDARD.encode(bytes))
+}
+
+/// Deletes a file. Fails while a record refers to it.
+#[utoipa::path(
+    delete, path = "/api/projects/{projectId}/files/{fileId}", operation_id = "delete_file",
+    tag = "Files",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.FileService/DeleteFile"))),
+    responses((status = NO_CONTENT, description = "The file has been deleted")),
+)]
+async fn delete(
+    State(mut files): State<Files>,
+    caller: Caller,
+    Path((project_id, id)): Path<(String, String)>,
+) -> Result<StatusCode, Problem> {
+    files.delete_file(caller.call(DeleteFileRequest { project_id, id })).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

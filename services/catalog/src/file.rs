@@ -1,0 +1,79 @@
+//! Files of projects, such as the software under test. Their bytes are in the store of files, their rows in the
+//! database.
+
+mod intake;
+pub(crate) mod reference;
+mod rules;
+mod service;
+pub(crate) mod store;
+mod stray;
+mod sweep;
+mod upload;
+
+use assay_fair::Shares;
+use assay_proto::Fault;
+use assay_storage::{FileStore, FileStoreConfig};
+use sqlx::PgPool;
+
+/// Limits of files.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct FileConfig {
+    /// Maximum size of a file, in MiB
+    #[arg(long, env = "ASSAY_LARGEST_FILE_MIB", default_value_t = Self::default().largest_file_mib)]
+    pub largest_file_mib: u32,
+    /// Maximum size of the files of a customer, in GiB; 0 for no limit
+    #[arg(long, env = "ASSAY_FILES_GIB", default_value_t = Self::default().files_gib)]
+    pub files_gib: u32,
+}
+
+impl Default for FileConfig {
+    fn default() -> Self {
+        Self { largest_file_mib: 5 << 10, files_gib: 1024 }
+    }
+}
+
+/// Maximum number of uploads at the same time. Each holds up to three parts in memory, of 5 MiB in a bucket.
+const UPLOADS: usize = 16;
+
+/// The files: their bytes, their rows and their limits.
+#[derive(Clone)]
+pub struct Files {
+    db: PgPool,
+    store: FileStore,
+    config: FileConfig,
+    uploads: Shares,
+}
+
+impl Files {
+    /// Opens the store. A folder is created if it does not exist.
+    pub fn open(db: &PgPool, store: &FileStoreConfig, config: FileConfig) -> anyhow::Result<Self> {
+        assay_storage::describe_metrics();
+        let store = FileStore::open_synced(store)?;
+        Ok(Self { db: db.clone(), store, config, uploads: Shares::new(UPLOADS) })
+    }
+
+    /// Returns the maximum size of a file, in bytes.
+    fn largest(&self) -> u64 {
+        u64::from(self.config.largest_file_mib) << 20
+    }
+
+    fn too_large(&self) -> Fault {
+        let reason = format!("the file is larger than {} MiB", self.config.largest_file_mib);
+        Fault::Refused { code: "too_large", reason }
+    }
+
+    /// Returns the maximum size of the files of a customer, in bytes, if there is one.
+    fn limit(&self) -> Option<i64> {
+        Some(i64::from(self.config.files_gib) << 30).filter(|limit| *limit > 0)
+    }
+
+    /// Returns the fault of a customer that would exceed the limit.
+    fn exceeded(&self) -> Fault {
+        let reason = format!(
+            "the files of the customer would have more than {} GiB, its limit: delete files, or ask the \
+             operator for more (ASSAY_FILES_GIB)",
+            self.config.files_gib
+        );
+        Fault::Refused { code: "quota_exceeded", reason }
+    }
+}

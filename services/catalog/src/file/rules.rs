@@ -1,0 +1,155 @@
+//! Rules for the names, media types and ranges of files.
+
+use std::ops::Range;
+
+use assay_proto::{
+    Fault,
+    catalog::{FileRange, UploadFileHead},
+};
+use assay_records::Check;
+
+/// Maximum length of a name, in characters.
+const LONGEST_NAME: usize = 255;
+
+/// Maximum length of a media type, in bytes.
+const LONGEST_TYPE: usize = 200;
+
+/// The media types that browsers may show. None of them can contain scripts.
+const HARMLESS: [&str; 6] =
+    ["image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "text/plain"];
+
+/// The media type of all other files.
+const ANYTHING: &str = "application/octet-stream";
+
+/// Checks the name and the media type of an upload. Returns the SHA-256 that its client expects.
+pub(super) fn valid(head: &UploadFileHead) -> Result<Option<[u8; 32]>, Fault> {
+    let mut check = Check::default();
+    if let Some(problem) = problem_of_name(&head.name) {
+        check.refuse("Name", problem);
+    }
+    let is_type = head.content_type.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    if head.content_type.len() > LONGEST_TYPE || !is_type {
+        let problem = format!("must have at most {LONGEST_TYPE} ASCII characters");
+        check.refuse("Content-Type", problem);
+    }
+    check.done()?;
+    if head.sha256.is_empty() {
+        return Ok(None);
+    }
+    sha256("Digest", &head.sha256).map(Some)
+}
+
+/// Returns the rule that a name violates, if any. Names are shown and become names of files on the machines
+/// of others, so they have no path, and nothing that hides a part of them.
+fn problem_of_name(name: &str) -> Option<String> {
+    let hides = |char: char| {
+        char.is_control()
+            || matches!(char, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if name.trim().is_empty() {
+        return Some("is required: send it in X-File-Name or in the form".to_owned());
+    }
+    if name.chars().count() > LONGEST_NAME {
+        return Some(format!("must have at most {LONGEST_NAME} characters"));
+    }
+    let is_path = name.contains(['/', '\\']) || matches!(name, "." | "..");
+    if is_path || name.trim() != name || name.chars().any(hides) {
+        let problem = "must be the name of a file: without a path, control characters, and spaces at \
+                       its ends";
+        return Some(problem.to_owned());
+    }
+    None
+}
+
+/// Parses a SHA-256 in hexadecimal digits.
+pub(super) fn sha256(field: &str, text: &str) -> Result<[u8; 32], Fault> {
+    let invalid = || Fault::invalid(field, "must be a SHA-256");
+    let is_hash = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_hash {
+        return Err(invalid());
+    }
+    let mut bytes = [0; 32];
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        let digits = &text[2 * index..2 * index + 2];
+        *byte = u8::from_str_radix(digits, 16).map_err(|_| invalid())?;
+    }
+    Ok(bytes)
+}
+
+/// Returns the content type of a download.
+pub(super) fn served_as(content_type: &str) -> String {
+    let media_type = content_type.split(';').next().unwrap_or_default().trim();
+    let known = HARMLESS.into_iter().find(|harmless| media_type.eq_ignore_ascii_case(harmless));
+    match known {
+        Some("text/plain") => "text/plain; charset=utf-8".to_owned(),
+        Some(known) => known.to_owned(),
+        None => ANYTHING.to_owned(),
+    }
+}
+
+/// Returns the bytes of a file of this size that are in a range; none if there are none.
+pub(super) fn resolve(range: FileRange, size: i64) -> Option<Range<i64>> {
+    let FileRange { first, last } = range;
+    let range = match (first, last) {
+        (Some(first), Some(last)) => first..last.saturating_add(1).min(size),
+        (Some(first), None) => first..size,
+        (None, Some(count)) => (size - count).max(0)..size,
+        (None, None) => 0..size,
+    };
+    Some(range).filter(|range| range.start >= 0 && !range.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_neither_paths_nor_misleading() {
+        for name in
+            ["a", "web shop (2).msi", "Prüfplan.pdf", ".gitignore", "a..b", &"ä".repeat(255)]
+        {
+            assert_eq!(problem_of_name(name), None, "{name}");
+        }
+        for wrong in [
+            "",
+            " ",
+            ".",
+            "..",
+            "../x",
+            "a/b",
+            "C:\\fakepath\\a.txt",
+            " a",
+            "a\n",
+            "a\0",
+            "invoice\u{202e}fdp.exe",
+            &"x".repeat(256),
+        ] {
+            assert!(problem_of_name(wrong).is_some(), "{wrong:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn ranges_are_cut_at_the_end_of_the_file() {
+        let range = |first, last| resolve(FileRange { first, last }, 10);
+        assert_eq!(range(Some(0), Some(0)), Some(0..1));
+        assert_eq!(range(Some(2), Some(99)), Some(2..10));
+        assert_eq!(range(Some(9), None), Some(9..10));
+        assert_eq!(range(None, Some(3)), Some(7..10));
+        assert_eq!(range(None, Some(i64::MAX)), Some(0..10));
+        assert_eq!(range(Some(0), Some(i64::MAX)), Some(0..10));
+        for (first, last) in
+            [(Some(10), None), (Some(10), Some(20)), (None, Some(0)), (Some(5), Some(4))]
+        {
+            assert_eq!(range(first, last), None, "{first:?} {last:?}");
+        }
+        assert_eq!(resolve(FileRange { first: Some(0), last: None }, 0), None, "an empty file");
+    }
+
+    #[test]
+    fn hashes_have_64_hexadecimal_digits() {
+        assert_eq!(sha256("Digest", &"0A".repeat(32)).unwrap(), [10; 32]);
+        for wrong in ["", "0a", &"0g".repeat(32), &"+a".repeat(32), &"ä".repeat(32)] {
+            assert!(sha256("Digest", wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The gRPC service of files.
+
+use assay_auth::Caller;
+use assay_database::begin;
+use assay_proto::{
+    Fault, FileId, ProjectId,
+    catalog::{
+        DeleteFileRequest, DownloadFileRequest, File, FileBatch, FileContentsBatch, FileRange,
+        GetFileRequest, ListFilesRequest, UploadFileRequest, file_service_server,
+    },
+};
+use assay_rpc::list::{self, Batches};
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt, stream, stream::BoxStream};
+use tonic::{Request, Response, Status, Streaming};
+
+use super::{Files, reference, rules, store};
+use crate::project::store as projects;
+
+#[tonic::async_trait]
+impl file_service_server::FileService for Files {
+    type ListFilesStream = Batches<FileBatch>;
+    type UploadFileStream = Batches<File>;
+    type DownloadFileStream = Batches<FileContentsBatch>;
+
+    async fn list_files(
+        &self,
+        request: Request<ListFilesRequest>,
+    ) -> Result<Response<Self::ListFilesStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let ListFilesRequest { project_id, page, sha256 } = request.into_inner();
+        let project = ProjectId::from_path(&project_id)?;
+        let sha256 = sha256.filter(|text| !text.is_empty());
+        let sha256 = sha256.map(|text| rules::sha256("sha256", &text)).transpose()?;
+        let db = self.db.clone();
+        list::answer(page, move |slice| {
+            let db = db.clone();
+            async move { store::list(&db, customer, project, sha256.as_ref(), &slice).await }
+        })
+        .await
+    }
+
+    async fn get_file(&self, request: Request<GetFileRequest>) -> Result<Response<File>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let GetFileRequest { project_id, id } = request.into_inner();
+        let (project, id) = (ProjectId::from_path(&project_id)?, FileId::from_path(&id)?);
+        Ok(Response::new(store::get(&self.db, customer, project, id).await?.file))
+    }
+
+    async fn upload_file(
+        &self,
+        request: Request<Streaming<UploadFileRequest>>,
+    ) -> Result<Response<Self::UploadFileStream>, Status> {
+        let caller = Caller::of(&request)?;
+        let (this, messages) = (self.clone(), request.into_inner());
+        let stored = async move { this.receive(&caller, messages).await };
+        Ok(Response::new(Box::pin(stream::once(stored))))
+    }
+
+    async fn download_file(
+        &self,
+        request: Request<DownloadFileRequest>,
+    ) -> Result<Response<Self::DownloadFileStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let DownloadFileRequest { project_id, id, range, if_sha256, head_only } =
+            request.into_inner();
+        let (project, id) = (ProjectId::from_path(&project_id)?, FileId::from_path(&id)?);
+        let stored = store::get(&self.db, customer, project, id).await?;
+        let (place, size) = (stored.place(customer, project), stored.file.size);
+        let applies = if_sha256.is_none_or(|sha256| sha256 == stored.file.sha256);
+        let range = range.filter(|_| applies).map(|range| rules::resolve(range, size));
+        let head = FileContentsBatch {
+            served_as: rules::served_as(&stored.file.content_type),
+            range: range
+                .clone()
+                .flatten()
+                .map(|range| FileRange { first: Some(range.start), last: Some(range.end - 1) }),
+            is_unsatisfiable: range == Some(None),
+            file: Some(stored.file),
+            ..FileContentsBatch::default()
+        };
+        let is_empty = head_only || size == 0 || range == Some(None);
+        let chunks: BoxStream<'static, Result<Bytes, Fault>> = match range {
+            _ if is_empty => stream::empty().boxed(),
+            Some(Some(range)) => {
+                let range = range.start.unsigned_abs()..range.end.unsigned_abs();
+                self.store.get_range(place, range).await?.boxed()
+            }
+            _ => self.store.get(place).await?.1.boxed(),
+        };
+        let chunks = chunks.map_ok(|chunk| FileContentsBatch { chunk, ..Default::default() });
+        let contents = stream::iter([Ok(head)]).chain(chunks.map_err(Status::from));
+        Ok(Response::new(Box::pin(contents)))
+    }
+
+    async fn delete_file(
+        &self,
+        request: Request<DeleteFileRequest>,
+    ) -> Result<Response<()>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let DeleteFileRequest { project_id, id } = request.into_inner();
+        let (project, id) = (ProjectId::from_path(&project_id)?, FileId::from_path(&id)?);
+        let mut tx = begin(&self.db).await?;
+        projects::lock_exclusive(&mut tx, customer, project).await?;
+        reference::check_none(&mut tx, customer, id).await?;
+        let contents = store::delete(&mut tx, customer, project, id).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        if let Some(contents) = contents {
+            self.remove(contents).await;
+        }
+        Ok(Response::new(()))
+    }
+}

@@ -1,0 +1,103 @@
+//! Bytes that are being stored or removed, in PostgreSQL. The sweep reads those of all customers.
+
+use assay_proto::{ContentId, CustomerId, Fault};
+use assay_storage::Place;
+use sqlx::{FromRow, PgExecutor};
+use uuid::Uuid;
+
+/// Inserts bytes before they are stored.
+pub(super) async fn insert(db: impl PgExecutor<'_>, place: Place, size: i64) -> Result<(), Fault> {
+    sqlx::query(
+        "insert into stray_content (customer_id, folder_id, content_id, size)
+         values ($1, $2, $3, $4)",
+    )
+    .bind(place.customer)
+    .bind(place.folder)
+    .bind(place.id)
+    .bind(size)
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Records that an upload is in progress, or that its bytes are all there. Fails if they are being removed.
+pub(super) async fn touch(db: impl PgExecutor<'_>, place: Place) -> Result<(), Fault> {
+    let touched = sqlx::query(
+        "update stray_content set touched_at = now()
+         where customer_id = $1 and content_id = $2 and not is_removed",
+    );
+    taken(touched.bind(place.customer).bind(place.id).execute(db).await?.rows_affected())
+}
+
+/// Deletes the row of bytes that become those of a file. Fails if they are being removed.
+pub(super) async fn adopt(db: impl PgExecutor<'_>, place: Place) -> Result<(), Fault> {
+    let adopted = sqlx::query(
+        "delete from stray_content where customer_id = $1 and content_id = $2 and not is_removed",
+    );
+    taken(adopted.bind(place.customer).bind(place.id).execute(db).await?.rows_affected())
+}
+
+fn taken(rows: u64) -> Result<(), Fault> {
+    if rows == 1 { Ok(()) } else { Err(Fault::Unavailable("the upload was given up, and")) }
+}
+
+/// Deletes the row of bytes that were removed.
+pub(super) async fn delete(db: impl PgExecutor<'_>, place: Place) -> Result<(), Fault> {
+    sqlx::query("delete from stray_content where customer_id = $1 and content_id = $2")
+        .bind(place.customer)
+        .bind(place.id)
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
+/// Returns the sum of the sizes of a customer that files have, and that uploads have announced, in bytes.
+pub(super) async fn sizes(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+) -> Result<(i64, i64), Fault> {
+    let sizes = sqlx::query_as(
+        "select (select coalesce(sum(size), 0)::bigint from content where customer_id = $1),
+                (select coalesce(sum(size), 0)::bigint from stray_content
+                 where customer_id = $1 and not is_removed)",
+    );
+    Ok(sizes.bind(customer).fetch_one(db).await?)
+}
+
+#[derive(FromRow)]
+struct Row {
+    customer_id: CustomerId,
+    folder_id: Uuid,
+    content_id: ContentId,
+}
+
+/// Marks up to 100 abandoned contents after one of them as being removed, and returns where they are. An
+/// upload in progress touches its row every minute.
+pub(super) async fn abandon(
+    db: impl PgExecutor<'_>,
+    after: Option<Uuid>,
+) -> Result<Vec<Place>, Fault> {
+    let rows: Vec<Row> = sqlx::query_as(
+        "with abandoned as (
+             select customer_id, content_id from stray_content
+             where (touched_at < now() - interval '15 minutes' or is_removed)
+               and content_id > coalesce($1, '00000000-0000-0000-0000-000000000000')
+             order by content_id
+             limit 100
+             for update skip locked
+         ), marked as (
+             update stray_content stray set is_removed = true
+             from abandoned
+             where stray.customer_id = abandoned.customer_id
+               and stray.content_id = abandoned.content_id
+             returning stray.customer_id, stray.folder_id, stray.content_id
+         )
+         select * from marked order by content_id",
+    )
+    .bind(after)
+    .fetch_all(db)
+    .await?;
+    let place =
+        |row: Row| Place { customer: row.customer_id, folder: row.folder_id, id: row.content_id.0 };
+    Ok(rows.into_iter().map(place).collect())
+}
