@@ -40,6 +40,7 @@ pub(super) async fn raise(
     (id, monitor): (MonitorId, &Monitor),
     candidate: &Candidate,
     reason: &str,
+    states: &mut States,
 ) -> Result<bool, Fault> {
     let (kind, state) = match monitor.action() {
         AlarmAction::Mute => (MonitorActionKind::Muted, Some(CaseState::Muted)),
@@ -55,7 +56,7 @@ pub(super) async fn raise(
             reason: reason.to_owned(),
             owner: format!("monitor {}", monitor.name),
         };
-        if !set_state(tx, ended, (id, monitor), candidate, &state).await? {
+        if !set_state(tx, ended, (id, monitor), candidate, &state, states).await? {
             return Ok(false);
         }
     } else if !monitor.dry_run {
@@ -66,6 +67,19 @@ pub(super) async fn raise(
     Ok(true)
 }
 
+/// The number of test cases of a project that are muted or skipped, once it was needed.
+#[derive(Default)]
+pub(super) struct States(Option<i64>);
+
+impl States {
+    async fn count(&mut self, tx: &mut PgTransaction<'_>, ended: &Ended) -> Result<i64, Fault> {
+        match self.0 {
+            Some(count) => Ok(count),
+            None => Ok(*self.0.insert(store::count(tx, ended.customer, ended.project).await?)),
+        }
+    }
+}
+
 /// Sets a state, unless the test case has one already or too many have.
 async fn set_state(
     tx: &mut PgTransaction<'_>,
@@ -73,12 +87,14 @@ async fn set_state(
     (id, monitor): (MonitorId, &Monitor),
     candidate: &Candidate,
     state: &NewState,
+    states: &mut States,
 ) -> Result<bool, Fault> {
     let Ended { customer, project, .. } = *ended;
     let is_enabled = store::lock(tx, customer, project, candidate.id).await?.is_none();
-    if !is_enabled || store::count(tx, customer, project).await? >= MOST {
+    if !is_enabled || states.count(tx, ended).await? >= MOST {
         return Ok(false);
     }
+    states.0 = states.0.map(|count| count + 1);
     let author = Author::Monitor(id, &monitor.name);
     set(tx, customer, project, (candidate.id, &candidate.called()), state, author).await?;
     Ok(true)

@@ -23,7 +23,7 @@ use sqlx::{PgPool, PgTransaction};
 use uuid::Uuid;
 
 use super::{
-    act::{self, Ended},
+    act::{self, Ended, States},
     alarm, rules, runs, store,
 };
 
@@ -104,8 +104,9 @@ async fn evaluate_execution(
     let rule = change::rule_of(tx, customer, id).await?;
     let mut executions = change::series(tx, customer, state).await?;
     executions.insert(0, id.0);
+    let mut states = States::default();
     for monitor in &monitors {
-        apply(tx, &ended, monitor, (&executions, rule)).await?;
+        apply(tx, &ended, monitor, (&executions, rule), &mut states).await?;
     }
     Ok(())
 }
@@ -123,6 +124,7 @@ async fn apply(
     ended: &Ended,
     monitor: &Monitor,
     (executions, rule): (&[Uuid], Rule),
+    states: &mut States,
 ) -> Result<(), Fault> {
     let (customer, id) = (ended.customer, MonitorId::from_record(&monitor.id)?);
     let candidates = runs::candidates(tx, customer, ended.id, (id, monitor)).await?;
@@ -133,7 +135,8 @@ async fn apply(
     for candidate in &candidates {
         has_acted |= match observe(&thresholds, &runs.of(candidate), rule) {
             Finding::Over(reason) if !candidate.is_raised && raised < MOST_RAISED => {
-                let has_raised = act::raise(tx, ended, (id, monitor), candidate, &reason).await?;
+                let has_raised =
+                    act::raise(tx, ended, (id, monitor), candidate, &reason, states).await?;
                 raised += usize::from(has_raised);
                 has_raised
             }

@@ -68,9 +68,9 @@ impl monitor_service_server::MonitorService for MonitorService {
         let input = rules::valid(request.monitor.unwrap_or_default())?;
         let project =
             parent::project(&self.db, &self.catalog, &caller, &request.project_id).await?;
-        let id = MonitorId::new();
         let mut tx = begin(&self.db).await?;
-        let monitor = store::insert(&mut tx, &caller, project, id, &input).await?;
+        let monitor = store::insert(&mut tx, &caller, project, &input).await?;
+        let id = MonitorId::from_record(&monitor.id)?;
         publish(&mut tx, &changed(caller.customer, project, id, Action::Created)?).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(monitor))

@@ -114,17 +114,16 @@ pub(super) async fn insert(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
     project: ProjectId,
-    id: MonitorId,
     monitor: &MonitorInput,
 ) -> Result<Monitor, Fault> {
-    let (columns, values) = (MonitorInput::COLUMNS, MonitorInput::values(6));
+    let (columns, values) = (MonitorInput::COLUMNS, MonitorInput::values(5));
     let returned = Monitor::COLUMNS;
     let insert = sqlx::query_as(AssertSqlSafe(format!(
         "insert into monitor (customer_id, project_id, id, created_by_id, created_by, {columns})
-         values ($1, $2, $3, $4, $5, {values})
+         values ($1, $2, next_id(null), $3, $4, {values})
          returning {returned}"
     )));
-    let insert = insert.bind(caller.customer).bind(project).bind(id);
+    let insert = insert.bind(caller.customer).bind(project);
     let insert = monitor.bind(insert.bind(caller.user).bind(&*caller.name));
     let inserted = insert.fetch_one(&mut **tx).await?;
     check_number(tx, caller.customer, project).await?;
