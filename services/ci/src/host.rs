@@ -49,7 +49,8 @@ impl Feedback {
         let text = String::from_utf8(answer.bytes(LARGEST).await?);
         let text = text.context("the verdict in Markdown")?;
         let statistic = &execution.statistic;
-        let (project, set) = (segment(&config.project), segment(&config.set));
+        let (project, set) =
+            (segment(&config.project), segment(config.set.as_deref().unwrap_or_default()));
         let marker = format!("<!-- assay-ci {project}/{set} -->");
         Ok(Self {
             body: format!("{marker}\n{}", shortened(inert(&text))),

@@ -7,6 +7,7 @@ mod host;
 mod options;
 mod part;
 mod reports;
+mod skipped;
 mod summary;
 mod upload;
 mod verdict;
@@ -16,7 +17,7 @@ use std::time::Duration;
 use anyhow::Context;
 use assay_client::{Client, ClientError, visible};
 
-pub use self::options::{Action, Config};
+pub use self::options::{Action, Config, Format};
 use self::{
     environment::{Job, Variables},
     execution::{Execution, complete, open, wait},
@@ -55,6 +56,10 @@ pub async fn run(config: Config) -> anyhow::Result<bool> {
         );
     }
     let client = Client::new(&config.account, TIMEOUT).context(NO_CERTIFICATES)?;
+    if config.action == Action::Skipped {
+        skipped::print(&client, &config.project, config.format).await?;
+        return Ok(true);
+    }
     #[expect(clippy::disallowed_methods, reason = "these are not settings of this program")]
     let environment = |name: &str| std::env::var(name).ok();
     let variables = Variables::new(&environment);
@@ -65,7 +70,7 @@ pub async fn run(config: Config) -> anyhow::Result<bool> {
             let reports = reports(files, !config.no_attachments)?;
             report(&client, &config, part, reports).await?
         }
-        Action::Complete => {
+        Action::Complete | Action::Skipped => {
             let execution = open(&client, &part.input).await?;
             part.warn_of_nothing(&execution);
             if execution.has_ended() {

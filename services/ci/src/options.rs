@@ -10,6 +10,25 @@ pub enum Action {
     Upload,
     /// Complete the whole execution, after the jobs that uploaded reports.
     Complete,
+    /// Print the tests that are skipped in Assay, for the runner.
+    Skipped,
+}
+
+/// Form of the tests that a runner leaves out.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq)]
+pub enum Format {
+    /// Identifiers in Assay, one on each line.
+    Names,
+    /// Options of pytest, one on each line: `pytest @skipped.txt`.
+    Pytest,
+    /// Regular expression for `playwright test --grep-invert`.
+    Playwright,
+    /// Regular expression of all other tests, for `jest --testNamePattern` and `vitest --testNamePattern`.
+    Jest,
+    /// Tests for `mvn test -Dtest=…`, of Surefire.
+    Surefire,
+    /// Regular expression for `go test -skip`.
+    Go,
 }
 
 /// Options of the program.
@@ -28,9 +47,9 @@ pub struct Config {
     /// Name or id of the project; created if there is none with this name
     #[arg(long, env = "ASSAY_PROJECT")]
     pub project: String,
-    /// Name or id of the test set; created if there is none with this name
-    #[arg(long, env = "ASSAY_TEST_SET")]
-    pub set: String,
+    /// Name or id of the test set; created if there is none with this name. `skipped` does not need it
+    #[arg(long, env = "ASSAY_TEST_SET", required_if_eq_any([("action", "upload"), ("action", "complete")]))]
+    pub set: Option<String>,
     /// Key of the test run. Jobs with the same key report to one execution. Default: from the CI
     /// system
     #[arg(long, env = "ASSAY_KEY")]
@@ -106,4 +125,7 @@ pub struct Config {
     /// Succeed if no file matches
     #[arg(long)]
     pub allow_empty: bool,
+    /// With `skipped`, form of the tests
+    #[arg(long, value_enum, default_value_t = Format::Names)]
+    pub format: Format,
 }

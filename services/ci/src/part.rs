@@ -51,7 +51,7 @@ impl Part {
         let key = config.key.or_else(|| of_system.clone());
         let input = OpenExecutionInput {
             project: config.project,
-            test_set: config.set,
+            test_set: config.set.unwrap_or_default(),
             key: Some(key.unwrap_or_else(|| Uuid::now_v7().to_string())),
             reporter: reporter.filter(|_| is_upload),
             reporters,

@@ -1,17 +1,16 @@
 //! Requests to the interface of Assay, with bounded memory.
 
-mod pages;
 mod streamed;
 
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use assay_client::{Account, Answer, Backoff, Client, ClientError, send};
+use assay_client::{Account, Answer, Backoff, Client, ClientError, Pages, send};
 use reqwest::{Method, RequestBuilder, header::LINK};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-pub(crate) use self::{pages::Pages, streamed::read_streamed};
+pub(crate) use self::streamed::read_streamed;
 
 /// Timeout of a request. Assay may take minutes for a large one.
 const TIMEOUT: Duration = Duration::from_mins(15);

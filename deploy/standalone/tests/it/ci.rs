@@ -4,6 +4,7 @@ mod attachments;
 mod gate;
 mod guide;
 mod shards;
+mod skipped;
 mod tools;
 
 use std::{

@@ -8,6 +8,7 @@ mod backoff;
 mod error;
 mod foreign;
 mod logs;
+mod pages;
 mod path;
 mod redirect;
 
@@ -29,6 +30,7 @@ pub use self::{
     error::ClientError,
     foreign::{Foreign, harmless, markdown, visible},
     logs::install_logs,
+    pages::Pages,
     path::segment,
     redirect::target as redirect_target,
 };

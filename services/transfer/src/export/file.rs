@@ -5,7 +5,7 @@ mod lines;
 use std::collections::HashMap;
 
 use anyhow::{Result, ensure};
-use assay_client::{Answer, segment};
+use assay_client::{Answer, Pages, segment};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 use self::lines::Lines;
 use crate::{
     folder::{Folder, LARGEST_FILE, Name, Part, Place},
-    interface::{Interface, Pages},
+    interface::Interface,
 };
 
 /// Maximum size of the results of an execution, in bytes.

@@ -7,7 +7,7 @@ const MOST: u32 = 20_000;
 
 /// The pages of a list that were read. Of the link to the next one, which a server chooses, only the
 /// query is used.
-pub(crate) struct Pages {
+pub struct Pages {
     path: String,
     next: Option<String>,
     count: u32,
@@ -15,17 +15,17 @@ pub(crate) struct Pages {
 
 impl Pages {
     /// Returns the pages of a list, the first one with a query.
-    pub(crate) fn of(path: &str, query: &str) -> Self {
+    pub fn of(path: &str, query: &str) -> Self {
         Self { path: path.to_owned(), next: Some(query.to_owned()), count: 0 }
     }
 
     /// Returns the path of the next page. `None` after the last one.
-    pub(crate) fn next(&self) -> Option<String> {
+    pub fn next(&self) -> Option<String> {
         self.next.as_ref().map(|query| format!("{}?{query}", self.path))
     }
 
     /// Notes that a page was read, and its header `Link`. Fails if the pages have no end.
-    pub(crate) fn turn(&mut self, link: Option<&str>) -> Result<()> {
+    pub fn turn(&mut self, link: Option<&str>) -> Result<()> {
         let next = link.and_then(next_query);
         self.count += 1;
         if next.is_some() && next == self.next {
