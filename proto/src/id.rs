@@ -85,6 +85,7 @@ ids! {
     ContentId "content",
     ExecutionId "execution",
     TestReportId "test report",
+    ReviewId "review",
     InstanceId "instance",
     KnownFailureId "known failure",
     CauseRuleId "cause rule",

@@ -159,6 +159,9 @@ impl Tenant {
         }]);
         self.api.post(&format!("{at}/results"), result).await.ok();
         self.api.post(&format!("{at}/complete"), json!({})).await.expect(200);
+        let review = json!({"Reports": [self.id("testReportId")], "Status": "Accepted"});
+        let review = self.api.put(&format!("{at}/reviews"), review).await.ok();
+        self.ids.insert("reviewId", review["ReviewId"].as_str().unwrap().to_owned());
         let instances = format!(
             "{}/testcases/{}/testplans/{}/testreports/{}/instances",
             self.project(),

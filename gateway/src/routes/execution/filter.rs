@@ -53,6 +53,11 @@ pub(super) struct Filter {
     #[param(example = "2026-03-31")]
     #[serde(deserialize_with = "unless_empty")]
     to_date: Option<String>,
+    /// Return only the latest execution of each of these test sets that was completed on the branch: at most
+    /// 100 ids, separated by commas. It requires `branch`.
+    #[param(example = "019cade2-11c0-7d31-9a64-6f0d2b8e9c15")]
+    #[serde(deserialize_with = "unless_empty")]
+    latest_of: Option<String>,
 }
 
 impl From<Filter> for ExecutionFilter {
@@ -70,6 +75,7 @@ impl From<Filter> for ExecutionFilter {
             request_user_id: filter.request_user_id,
             from_date: filter.from_date,
             to_date: filter.to_date,
+            latest_of: filter.latest_of,
         }
     }
 }

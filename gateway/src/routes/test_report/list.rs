@@ -5,10 +5,11 @@ use assay_proto::{
     Page, ReportStatus, ResultChange, TestResult,
     execution::{
         GetPositionRequest, ListTestReportsRequest, ReviewInput, ReviewTestReportsRequest,
-        ReviewedTestReports, TestReportEntry, TestReportPosition,
+        ReviewedTestReports, TestReportEntry, TestReportPosition, UndoReviewRequest,
     },
 };
 use axum::extract::State;
+use http::StatusCode;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -25,7 +26,11 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get_position)).routes(routes!(review))
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(get_position))
+        .routes(routes!(review))
+        .routes(routes!(undo))
 }
 
 impl Resource for ReviewedTestReports {}
@@ -170,4 +175,24 @@ async fn review(
     let (project_id, review) = (unless_zero(project_id), Some(review));
     let request = ReviewTestReportsRequest { project_id, execution_id, review };
     Ok(Json(reports.review_test_reports(caller.call(request)).await?.into_inner()))
+}
+
+/// Takes a review of several test reports back: the test reports and the known failures are as they were before.
+///
+/// Test reports that have changed since stay as they are. `0` instead of the id of the project is the permanent
+/// URL.
+#[utoipa::path(
+    delete, path = "/api/projects/{projectId}/executions/{executionId}/reviews/{reviewId}",
+    operation_id = "undo_review", tag = "Test reports",
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.TestReportService/UndoReview"))),
+    responses((status = NO_CONTENT, description = "The review has been taken back")),
+)]
+async fn undo(
+    State(mut reports): State<TestReports>,
+    caller: Caller,
+    Path((project_id, execution_id, id)): Path<(String, String, String)>,
+) -> Result<StatusCode, Problem> {
+    let request = UndoReviewRequest { project_id: unless_zero(project_id), execution_id, id };
+    reports.undo_review(caller.call(request)).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

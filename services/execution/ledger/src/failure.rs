@@ -3,6 +3,7 @@
 
 pub mod derivation;
 pub mod derive;
+pub mod retried;
 mod source;
 pub mod store;
 pub mod text;

@@ -31,6 +31,15 @@ pub async fn muted(
     Ok(muted)
 }
 
+/// Marks the failures of reports as not muted, after the review that has muted them was taken back.
+pub async fn unmute(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    reports: &[&String],
+) -> Result<(), Fault> {
+    store::mark(tx, customer, reports, false).await
+}
+
 /// Mutes those of the failing reports that are about to be stored whose failures are muted.
 pub async fn mute(
     tx: &mut PgTransaction<'_>,

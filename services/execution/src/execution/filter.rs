@@ -34,7 +34,12 @@ pub(super) struct Fields {
     subject: Option<SubjectId>,
     request_user: Option<UserId>,
     period: Period,
+    /// Test sets of which only the latest completed execution of the branch is selected.
+    latest_of: Option<Vec<TestSetId>>,
 }
+
+/// Maximum number of test sets of which the latest executions are selected.
+const MOST_SETS: usize = 100;
 
 impl Fields {
     /// Parses and checks the filter of a request.
@@ -58,6 +63,7 @@ impl Fields {
         let subject = check.read(subject)?.flatten();
         let user = UserId::from_field_if_any("requestUserId", filter.request_user_id.as_deref());
         let request_user = check.read(user)?.flatten();
+        let latest_of = latest_of(filter, &mut check)?;
         check.done()?;
         let given = |text: &Option<String>| {
             let text = text.as_deref().map(str::trim).filter(|text| !text.is_empty());
@@ -77,11 +83,48 @@ impl Fields {
             subject,
             request_user,
             period,
+            latest_of,
         })
     }
 }
 
 impl ListFilter {
+    /// Adds the condition that an execution is the latest completed one of its test set on the branch. An index
+    /// has those of each test set, branch and environment one after the other, so that each environment of a
+    /// set is one step, however many executions there are.
+    fn push_latest(&self, sql: &mut QueryBuilder<Postgres>, sets: &[TestSetId]) {
+        const NEXT: &str = "
+            select coalesce(e.environment_id, '00000000-0000-0000-0000-000000000000')
+                       as environment, e.id
+            from execution e
+            where e.customer_id = asked.customer and e.project_id = asked.project
+              and coalesce(e.branch, '') = asked.branch and e.test_set_id = sought.id
+              and e.status in ('Completed', 'Canceled') and e.status = 'Completed'";
+        const FIRST: &str = "
+            order by coalesce(e.environment_id, '00000000-0000-0000-0000-000000000000') desc,
+                e.id desc
+            limit 1";
+        sql.push(" and id = any(array(select latest.id from (select ").push_bind(self.customer);
+        sql.push("::uuid as customer, ").push_bind(self.project);
+        sql.push("::uuid as project, ").push_bind(self.fields.branch.clone());
+        sql.push("::text as branch) as asked cross join unnest(").push_bind(sets.to_vec());
+        sql.push(format!(
+            "::uuid[]) as sought (id)
+             cross join lateral (
+                 with recursive series as (
+                     ({NEXT} {FIRST})
+                     union all
+                     select next.* from series cross join lateral (
+                         {NEXT} and coalesce(
+                             e.environment_id, '00000000-0000-0000-0000-000000000000'
+                         ) < series.environment {FIRST}
+                     ) as next
+                 )
+                 select id from series order by id desc limit 1
+             ) as latest))"
+        ));
+    }
+
     /// Adds the condition to a statement. Each combination is a statement of its own, so that
     /// PostgreSQL plans it for the index that fits.
     pub(super) fn push_to(&self, sql: &mut QueryBuilder<Postgres>) {
@@ -122,10 +165,30 @@ impl ListFilter {
         if let Some(from) = period.from {
             sql.push(" and id >= ").push_bind(first).push(" and request_time >= ").push_bind(from);
         }
+        if let Some(sets) = &self.fields.latest_of {
+            self.push_latest(sql, sets);
+        }
         if let Some(until) = period.until {
             sql.push(" and id < ").push_bind(last).push(" and request_time < ").push_bind(until);
         }
     }
+}
+
+/// Reads the test sets of which only the latest executions are selected.
+fn latest_of(filter: &ExecutionFilter, check: &mut Check) -> Result<Option<Vec<TestSetId>>, Fault> {
+    let Some(ids) = filter.latest_of.as_deref().filter(|ids| !ids.is_empty()) else {
+        return Ok(None);
+    };
+    if filter.branch.as_deref().is_none_or(|branch| branch.trim().is_empty()) {
+        check.refuse("latestOf", "requires a branch");
+    }
+    let ids: Vec<_> = ids.split(',').collect();
+    if ids.len() > MOST_SETS {
+        check.refuse("latestOf", format!("must have at most {MOST_SETS} ids"));
+        return Ok(None);
+    }
+    let ids = ids.into_iter().map(|id| TestSetId::from_field("latestOf", id.trim()));
+    check.read(ids.collect::<Result<Vec<_>, _>>())
 }
 
 /// Adds the condition that a column has a value, if there is one.

@@ -7,10 +7,10 @@ use assay_ledger::progress::execution::ExecutionState;
 use assay_proto::{CustomerId, ExecutionId, Fault, execution::Failure};
 use assay_rpc::list::{Rows, Slice};
 use futures::{StreamExt, stream};
-use sqlx::{FromRow, PgPool};
+use sqlx::{AssertSqlSafe, FromRow, PgPool};
 use uuid::Uuid;
 
-use crate::test_report::entries;
+use crate::test_report::entries::{self, UNREVIEWED};
 
 /// Number of causes whose reports are read at a time.
 const CAUSES_AT_ONCE: usize = 20;
@@ -71,9 +71,9 @@ async fn causes(
 ) -> Result<Vec<Cause>, Fault> {
     let after = slice.after.as_deref().map(str::parse::<Fingerprint>).transpose();
     let after = after.map_err(|_| Fault::invalid("cursor", "must be a cursor from a response"))?;
-    let failures = sqlx::query_as(
+    let failures = sqlx::query_as(AssertSqlSafe(format!(
         "with failed as materialized (
-             select f.fingerprint, f.headline, f.project_id, r.id,
+             select f.fingerprint, f.headline, f.project_id, r.id, {UNREVIEWED} as is_unreviewed,
                     dense_rank() over (partition by f.fingerprint order by r.id) as nr
              from kept_failure f
              join test_report r on r.customer_id = f.customer_id and r.id = f.test_report_id
@@ -84,7 +84,8 @@ async fn causes(
          ),
          cause as (
              select fingerprint, project_id, min(headline) as headline, max(nr)::int as count,
-                    count(distinct headline)::int as variants
+                    count(distinct headline)::int as variants,
+                    (count(distinct id) filter (where is_unreviewed))::int as unreviewed
              from failed
              group by fingerprint, project_id
          ),
@@ -103,7 +104,7 @@ async fn causes(
              ) as first_reports
              group by fingerprint
          )
-         select encode(fingerprint, 'hex') as fingerprint, headline, count, variants,
+         select encode(fingerprint, 'hex') as fingerprint, headline, count, variants, unreviewed,
                 first.execution_id as first_execution_id, first.request_time as first_seen, report_ids
          from page
          join listed using (fingerprint)
@@ -116,8 +117,8 @@ async fn causes(
              order by f.execution_id
              limit 1
          ) as first
-         order by count desc, page.fingerprint desc",
-    );
+         order by count desc, page.fingerprint desc"
+    )));
     Ok(failures
         .bind(customer)
         .bind(execution)

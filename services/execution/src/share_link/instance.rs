@@ -20,7 +20,8 @@ pub(super) struct Found {
     pub(super) count: i32,
 }
 
-/// Finds the instance with a number. Without one, finds the first that fails, or else the first.
+/// Finds the instance with a number. Without one, finds the first that fails, or else the first that was
+/// retried, or else the first.
 pub(super) async fn find(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -36,7 +37,7 @@ pub(super) async fn find(
              join execution e on e.customer_id = $1 and e.id = r.execution_id
              where i.customer_id = $1 and i.test_report_id = r.id and e.expired_at is null
                and ($3::int is null or i.instance_nr = $3)
-             order by i.result not in ('Failed', 'Error'), i.instance_nr
+             order by i.result not in ('Failed', 'Error'), i.attempt = 1, i.instance_nr
              limit 1
          ) as i on true
          where r.customer_id = $1 and r.id = $2

@@ -30,6 +30,7 @@ pub(super) fn execution(
         changes: summary.changes,
         verdict: verdict.state,
         expires_at: Some(expires_at),
+        duration_in_sec: entry.duration_in_sec,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The test reports of an execution as entries of a list, each with its last results.
 
 use assay_fingerprint::Fingerprint;
-use assay_ledger::{change, progress::execution::ExecutionState};
+use assay_ledger::{change, failure::retried, progress::execution::ExecutionState};
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ReportStatus, ResultChange, TestReportId, TestResult,
     Timestamp,
@@ -109,7 +109,7 @@ pub(crate) async fn list(
         sql.push(" and r.id > ").push_bind(after);
     }
     sql.push(" order by r.id limit ").push_bind(slice.limit);
-    Ok(read(db, id, &shown, sql).await?.into())
+    Ok(read(db, customer, id, &shown, sql).await?.into())
 }
 
 /// Reads these reports of an execution.
@@ -123,7 +123,7 @@ pub(crate) async fn of_ids(
     let shown = change::shown(db, customer, state).await?;
     let mut sql = select(customer, id, &shown);
     sql.push(" and r.id = any(").push_bind(reports).push(")");
-    read(db, id, &shown, sql).await
+    read(db, customer, id, &shown, sql).await
 }
 
 /// Selects the reports `r` of an execution, with their results in the executions that are shown before it.
@@ -161,16 +161,22 @@ fn select(customer: CustomerId, id: ExecutionId, shown: &[Uuid]) -> QueryBuilder
 
 async fn read(
     db: &PgPool,
+    customer: CustomerId,
     id: ExecutionId,
     shown: &[Uuid],
     mut sql: QueryBuilder<sqlx::Postgres>,
 ) -> Result<Vec<TestReportEntry>, Fault> {
-    let entries: Vec<TestReportEntry> = sql.build_query_as().fetch_all(db).await?;
-    let entries = entries.into_iter().map(|entry| {
-        let failing_since = failing_since(&entry, id, shown);
-        TestReportEntry { failing_since, ..entry }
-    });
-    Ok(entries.collect())
+    let mut entries: Vec<TestReportEntry> = sql.build_query_as().fetch_all(db).await?;
+    let retried = entries.iter().filter(|entry| entry.is_flaky && entry.headline.is_empty());
+    let retried: Vec<_> = retried.map(|entry| entry.id.as_str()).collect();
+    let mut headlines = retried::headlines(db, customer, id, &retried).await?;
+    for entry in &mut entries {
+        entry.failing_since = failing_since(entry, id, shown);
+        if let Some(headline) = headlines.remove(&entry.id) {
+            entry.headline = headline;
+        }
+    }
+    Ok(entries)
 }
 
 /// Returns the time of the first execution since which the test case has failed without passing, if

@@ -4,6 +4,7 @@ mod bulk;
 mod seen;
 mod selection;
 mod store;
+mod undo;
 
 use assay_auth::Caller;
 use assay_events::{Event, EventType, ReportsAction, publish_all};
@@ -24,6 +25,7 @@ use assay_records::Change;
 use sqlx::PgTransaction;
 
 use self::selection::Review;
+pub(super) use self::undo::undo;
 use super::rules;
 
 /// Stores and publishes the review of a report. Returns the reviewed report.

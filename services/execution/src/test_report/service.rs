@@ -10,11 +10,11 @@ use assay_ledger::{
     test_report::{path::TestReportPath, store},
 };
 use assay_proto::{
-    ExecutionId, Fault, InstanceId, ProjectId, TestCaseId, TestPlanId, TestReportId,
+    ExecutionId, Fault, InstanceId, ProjectId, ReviewId, TestCaseId, TestPlanId, TestReportId,
     execution::{
         GetInstanceRequest, GetPositionRequest, GetTestReportRequest, Instance, InstanceBatch,
         InstanceStatistics, ListInstancesRequest, ListTestReportsRequest, ReviewTestReportsRequest,
-        ReviewedTestReports, TestReport, TestReportBatch, TestReportPosition,
+        ReviewedTestReports, TestReport, TestReportBatch, TestReportPosition, UndoReviewRequest,
         UpdateTestReportRequest, test_report_service_server,
     },
 };
@@ -132,6 +132,22 @@ impl test_report_service_server::TestReportService for TestReportService {
         let reviewed = review::review_several(&mut tx, &caller, (project, id), review).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(reviewed))
+    }
+
+    async fn undo_review(
+        &self,
+        request: Request<UndoReviewRequest>,
+    ) -> Result<Response<()>, Status> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
+        let execution = ExecutionId::from_path(&request.execution_id)?;
+        let id = ReviewId::from_path(&request.id)?;
+
+        let mut tx = begin(&self.db).await?;
+        review::undo(&mut tx, &caller, (project, execution), id).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(()))
     }
 
     async fn list_instances(

@@ -193,6 +193,9 @@ async fn a_retried_test_is_flaky_and_a_report_that_is_pending_again_is_not_judge
     world.report(&execution.id, json!([attempt(passed("a"), 2)])).await?;
     assert_eq!(counts(&world, &execution).await?, [0, 0, 0, 1, 0]);
     assert_eq!(world.count("select count(*) from failure").await?, 0, "its last attempt passed");
+    let entries = reports(&world, &execution).await?;
+    assert_eq!(entries[0].headline, "lost", "that of its first failed attempt");
+    assert_eq!(entries[0].fingerprint, "", "it does not fail");
     world.report(&execution.id, json!([attempt(failed("a", "gone"), 3)])).await?;
     assert_eq!(counts(&world, &execution).await?, [1, 0, 0, 0, 1]);
     let announced = json!([{ "Identifier": "a", "Result": "NotExecuted", "Variant": "linux" }]);
@@ -287,5 +290,24 @@ async fn a_grid_has_the_results_of_the_latest_executions() -> Result<()> {
             ("c", TestResult::Passed, TestResult::NotExecuted),
         ]
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_duration_of_an_execution_is_its_time_or_else_the_sum_of_its_tests() -> Result<()> {
+    let world = World::new().await?;
+    let lasting = |identifier: &str, start: Option<&str>, seconds: f64| {
+        json!({
+            "Identifier": identifier, "Result": "Passed", "DurationInSec": seconds,
+            "StartDateTime": start,
+        })
+    };
+    let at = "2026-03-02T09:30:00Z";
+    for (start, expected) in [(Some(at), 5.0), (None, 8.0)] {
+        let results = json!([lasting("a", start, 3.0), lasting("b", start, 5.0)]);
+        let execution = run(&world, "main", results).await?;
+        let entry = summary(&world, &execution).await?.execution.unwrap();
+        assert!((entry.duration_in_sec - expected).abs() < 1e-6, "{}", entry.duration_in_sec);
+    }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Reviewing test reports.
 
 mod concurrent;
+mod undo;
 
 use anyhow::Result;
 use assay_proto::{

@@ -82,8 +82,10 @@ impl Operation {
                 return segment.to_owned();
             };
             index += 1;
-            // Only one of the executions has the report.
-            let of_report = name == "executionId" && self.path.contains("{testReportId}");
+            // Only one of the executions has the report and its review.
+            let of_report =
+                self.path.contains("{testReportId}") || self.path.contains("{reviewId}");
+            let of_report = name == "executionId" && of_report;
             fill(index - 1, if of_report { "completedExecutionId" } else { name })
         });
         segments.collect::<Vec<_>>().join("/")

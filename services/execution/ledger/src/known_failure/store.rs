@@ -3,7 +3,7 @@
 use assay_auth::Caller;
 use assay_fingerprint::Fingerprint;
 use assay_proto::{
-    CustomerId, Fault, KnownFailureId, OnConstraint, ProjectId, TestCaseId, Timestamp,
+    CustomerId, Fault, KnownFailureId, OnConstraint, ProjectId, ReviewId, TestCaseId, Timestamp,
     execution::{FailureMatch, KnownFailure, KnownFailureInput},
 };
 use assay_records::Action;
@@ -99,17 +99,16 @@ pub async fn create(
     let insert = sqlx::query_scalar(
         "insert into known_failure (customer_id, id, project_id, fingerprint, test_case_id,
              ticket, comment, muted_until, created_by_id, created_by, headline)
-         select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, headline
+         select $1, next_id(null), $2, $3, $4, $5, $6, $7, $8, $9, headline
          from kept_failure
-         where customer_id = $1 and project_id = $3 and fingerprint = $4
-           and ($5::uuid is null or test_case_id = $5)
+         where customer_id = $1 and project_id = $2 and fingerprint = $3
+           and ($4::uuid is null or test_case_id = $4)
          order by execution_id desc
          limit 1
          returning id",
     );
     let id: Option<KnownFailureId> = insert
         .bind(caller.customer)
-        .bind(KnownFailureId::new())
         .bind(project)
         .bind(&known.fingerprint.as_bytes()[..])
         .bind(known.test_case)
@@ -157,7 +156,7 @@ pub async fn save(
     let update = sqlx::query(
         "update known_failure
          set ticket = $3, comment = $4, muted_until = $5, revision = revision + 1,
-             is_expired = is_expired and $5 <= now()
+             is_expired = is_expired and $5 <= now(), review_id = null, before_review = null
          where customer_id = $1 and id = $2",
     );
     update
@@ -182,6 +181,36 @@ pub async fn delete(
     );
     let done = delete.bind(customer).bind(project).bind(id).execute(&mut **tx).await?;
     if done.rows_affected() == 0 { Err(Fault::NotFound("known failure")) } else { Ok(()) }
+}
+
+/// Takes back what a review has made known: deletes what it has created, and restores what it has changed.
+/// Returns what was changed and deleted.
+pub async fn undo(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    review: ReviewId,
+) -> Result<Vec<(KnownFailureId, Action)>, Fault> {
+    let delete = sqlx::query_scalar(
+        "delete from known_failure
+         where customer_id = $1 and project_id = $2 and review_id = $3 and before_review is null
+         returning id",
+    );
+    let delete = delete.bind(customer).bind(project).bind(review);
+    let deleted: Vec<KnownFailureId> = delete.fetch_all(&mut **tx).await?;
+    let restore = sqlx::query_scalar(
+        "update known_failure
+         set ticket = before_review ->> 'Ticket', comment = before_review ->> 'Comment',
+             muted_until = (before_review ->> 'MutedUntil')::timestamptz,
+             is_expired = (before_review ->> 'IsExpired')::bool, review_id = null,
+             before_review = null, revision = revision + 1
+         where customer_id = $1 and project_id = $2 and review_id = $3
+         returning id",
+    );
+    let restore = restore.bind(customer).bind(project).bind(review);
+    let restored: Vec<KnownFailureId> = restore.fetch_all(&mut **tx).await?;
+    let deleted = deleted.into_iter().map(|id| (id, Action::Deleted));
+    Ok(deleted.chain(restored.into_iter().map(|id| (id, Action::Changed))).collect())
 }
 
 /// Marks known failures of all customers whose end has passed, and returns them.
@@ -255,11 +284,12 @@ pub async fn follow(
 ) -> Result<Vec<(KnownFailureId, Action)>, Fault> {
     let copy = sqlx::query_as(
         "insert into known_failure (customer_id, id, project_id, fingerprint, test_case_id, headline,
-             ticket, comment, muted_until, created_by_id, created_by, created_at, is_expired)
+             ticket, comment, muted_until, created_by_id, created_by, created_at, is_expired, review_id,
+             before_review)
          select distinct on (moved.now, k.test_case_id)
                 k.customer_id, next_id(null), k.project_id, moved.now, k.test_case_id, k.headline,
                 k.ticket, k.comment, k.muted_until, k.created_by_id, k.created_by, k.created_at,
-                k.is_expired
+                k.is_expired, k.review_id, k.before_review
          from unnest($3::bytea[], $4::bytea[]) as moved (before, now)
          join known_failure k
              on k.customer_id = $1 and k.project_id = $2 and k.fingerprint = moved.before

@@ -8,7 +8,8 @@ use assay_ledger::{
     event, execution::store::lock, known_failure, mute, progress::execution::ExecutionState,
 };
 use assay_proto::{
-    ExecutionId, Fault, KnownFailureId, ProjectId, TestReportId, execution::ReviewedTestReports,
+    ExecutionId, Fault, KnownFailureId, ProjectId, ReviewId, TestReportId,
+    execution::ReviewedTestReports,
 };
 use assay_records::Action;
 use sqlx::PgTransaction;
@@ -38,18 +39,20 @@ pub(super) async fn review(
     if let Selection::Listed(sought, _) = &review.selection {
         check_finished(sought, &reports)?;
     }
-    let known_failures = make_known(tx, caller, &state, &reports, review).await?;
+    let review_id = store::next_id(tx).await?;
+    let known_failures = make_known(tx, caller, &state, &reports, (review_id, review)).await?;
     let muted = if review.mute.is_some() {
         let ids: Vec<String> = reports.iter().map(ToString::to_string).collect();
         mute::muted(tx, customer, &state, &ids).await?.into_keys().collect()
     } else {
         Vec::new()
     };
-    let reviewed = store::save_selected(tx, caller, &reports, review, &muted).await?;
+    let reviewed = store::save_selected(tx, caller, &reports, (review_id, review), &muted).await?;
     publish_reviewed(tx, customer, &state, &reviewed).await?;
     let count = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
     let known_failures = count(known_failures);
-    Ok(ReviewedTestReports { reviewed: count(reviewed.len()), known_failures })
+    let review_id = review_id.to_string();
+    Ok(ReviewedTestReports { reviewed: count(reviewed.len()), known_failures, review_id })
 }
 
 /// Makes the failures of locked reports known, if the review says so. Returns their number.
@@ -58,12 +61,12 @@ async fn make_known(
     caller: &Caller,
     state: &ExecutionState,
     reports: &[TestReportId],
-    review: &Review,
+    (review_id, review): (ReviewId, &Review),
 ) -> Result<usize, Fault> {
     let Some(mute) = review.mute else { return Ok(0) };
     let id = ExecutionId::from_record(&state.execution.id)?;
     let project = ProjectId::from_record(&state.execution.project_id)?;
-    let known = store::mute(tx, caller, id, reports, review, mute).await?;
+    let known = store::mute(tx, caller, id, reports, (review_id, review), mute).await?;
     known_failure::store::check_number(tx, caller.customer, project).await?;
     let event = |(id, is_new): &(KnownFailureId, bool)| {
         let action = if *is_new { Action::Created } else { Action::Changed };

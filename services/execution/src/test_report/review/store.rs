@@ -10,7 +10,7 @@ use assay_ledger::{
     },
 };
 use assay_proto::{
-    CustomerId, ExecutionId, Fault, InputColumns, KnownFailureId, TestReportId,
+    CustomerId, ExecutionId, Fault, InputColumns, KnownFailureId, ReviewId, TestReportId,
     events::ReportState,
     execution::{TestReport, TestReportInput},
     name_of,
@@ -52,7 +52,8 @@ pub(super) async fn save(
     let update = sqlx::query_as::<_, ()>(AssertSqlSafe(format!(
         "update test_report
          set {assignments}, judgement = coalesce($5, judgement), reviewed_by_id = $3,
-             reviewed_by = $4, review_time = now(), revision = revision + 1
+             reviewed_by = $4, review_time = now(), revision = revision + 1, review_id = null,
+             before_review = null
          where customer_id = $1 and id = $2
          returning id"
     )));
@@ -119,7 +120,7 @@ pub(super) async fn mute(
     caller: &Caller,
     execution: ExecutionId,
     reports: &[TestReportId],
-    review: &Review,
+    (review_id, review): (ReviewId, &Review),
     mute: Mute,
 ) -> Result<Vec<(KnownFailureId, bool)>, Fault> {
     // Of reports that a cause selects, only the failures with this cause.
@@ -129,9 +130,9 @@ pub(super) async fn mute(
     };
     let muted = sqlx::query_as(
         "insert into known_failure (customer_id, id, project_id, fingerprint, test_case_id,
-             headline, ticket, comment, muted_until, created_by_id, created_by)
+             headline, ticket, comment, muted_until, created_by_id, created_by, review_id)
          select $1, next_id(null), project_id, fingerprint, test_case_id, min(headline), $6,
-                $7, $8, $9, $10
+                $7, $8, $9, $10, $12
          from (
              select project_id, fingerprint, headline,
                     case when not $4 then test_case_id end as test_case_id
@@ -143,7 +144,12 @@ pub(super) async fn mute(
          on conflict on constraint known_failure_cause_key do update
          set ticket = excluded.ticket, comment = excluded.comment,
              muted_until = excluded.muted_until, revision = known_failure.revision + 1,
-             is_expired = known_failure.is_expired and excluded.muted_until <= now()
+             is_expired = known_failure.is_expired and excluded.muted_until <= now(),
+             review_id = excluded.review_id,
+             before_review = jsonb_build_object(
+                 'Ticket', known_failure.ticket, 'Comment', known_failure.comment,
+                 'MutedUntil', known_failure.muted_until, 'IsExpired', known_failure.is_expired
+             )
          returning id, xmax = 0",
     );
     Ok(muted
@@ -158,8 +164,14 @@ pub(super) async fn mute(
         .bind(caller.user)
         .bind(&*caller.name)
         .bind(ids)
+        .bind(review_id)
         .fetch_all(&mut **tx)
         .await?)
+}
+
+/// Returns the id of a new review.
+pub(super) async fn next_id(tx: &mut PgTransaction<'_>) -> Result<ReviewId, Fault> {
+    Ok(sqlx::query_scalar("select next_id(null)").fetch_one(&mut **tx).await?)
 }
 
 /// Stores a review of locked reports by a caller, of which these are muted from now on if they fail.
@@ -168,7 +180,7 @@ pub(super) async fn save_selected(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
     reports: &[TestReportId],
-    review: &Review,
+    (review_id, review): (ReviewId, &Review),
     muted: &[String],
 ) -> Result<Vec<ReportState>, Fault> {
     let columns = ReportState::COLUMNS;
@@ -177,7 +189,13 @@ pub(super) async fn save_selected(
          set status = $3, judgement = $3, comment = nullif(coalesce($4, comment), ''),
              ticket = coalesce($5, ticket),
              is_muted = is_muted or id::text = any($6) and result in ('Failed', 'Error'),
-             reviewed_by_id = $7, reviewed_by = $8, review_time = now(), revision = revision + 1
+             reviewed_by_id = $7, reviewed_by = $8, review_time = now(), revision = revision + 1,
+             review_id = $9,
+             before_review = jsonb_build_object(
+                 'Status', status, 'Judgement', judgement, 'Comment', comment, 'Ticket', ticket,
+                 'IsMuted', is_muted, 'ReviewedById', reviewed_by_id, 'ReviewedBy', reviewed_by,
+                 'ReviewTime', review_time, 'Revision', revision + 1
+             )
          where customer_id = $1 and id = any($2)
          returning {columns}"
     )));
@@ -190,6 +208,7 @@ pub(super) async fn save_selected(
         .bind(muted)
         .bind(caller.user)
         .bind(&*caller.name)
+        .bind(review_id)
         .fetch_all(&mut **tx)
         .await?;
     Ok(reviewed)
