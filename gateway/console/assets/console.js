@@ -19,6 +19,10 @@
       return isMidnight ? forms.day.format(time - 1) : forms.long.format(time);
     }
     const age = Date.now() - time;
+    if (form === "for") {
+      const minutes = Math.max(0, Math.floor(age / 60_000));
+      return minutes < 60 ? `for ${minutes} min` : `for ${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+    }
     if (form === "long" || time.getFullYear() !== new Date().getFullYear()) return forms.long.format(time);
     if (age < 0 || age >= 24 * HOUR) return forms.short.format(time);
     return age < HOUR ? ago.format(-Math.floor(age / 60_000), "minute") : ago.format(-Math.floor(age / HOUR), "hour");
@@ -106,40 +110,28 @@
   }
   for (const label of all(".utc")) label.remove();
 
-  // A judgement can be undone for ten seconds.
-  const SECONDS = 10_000;
-  review?.addEventListener("submit", () => {
-    const fields = new FormData(review);
-    const before = review.dataset.before;
-    const judged = boxes.some((box) => box.checked && "judged" in box.closest(".row").dataset);
-    sessionStorage.removeItem("undo");
-    if (fields.get("until") || judged) return;
-    const back = [...fields].filter(([name]) => ["report", "cause"].includes(name));
-    back.push(["status", before || "InReview"]);
-    if (before) back.push(["whole", "true"]);
-    for (const name of ["comment", "ticket"]) {
-      if (before) back.push([name, one(`[name=${name}]`, review).defaultValue]);
-      else if (fields.get(name)) back.push(["clear", name]);
-    }
-    sessionStorage.setItem("undo", JSON.stringify({ at: Date.now(), to: review.action, back }));
-  });
-  const offerUndo = () => {
-    const done = one("#reviewed");
-    const { at, to, back } = JSON.parse(sessionStorage.getItem("undo") || "{}");
-    const left = at + SECONDS - Date.now();
-    if (!done || !(left > 0)) return;
-    const form = document.createElement("form");
-    Object.assign(form, { method: "post", action: to, className: "undo" });
-    for (const [name, value] of back) {
-      const field = document.createElement("input");
-      Object.assign(field, { type: "hidden", name, value });
-      form.append(field);
-    }
-    const button = document.createElement("button");
-    button.textContent = "Undo";
-    form.append(button);
-    done.after(form);
-    setTimeout(() => form.remove(), left);
+  // A judgement that is announced can be undone for ten seconds. The announcement is not part of the address.
+  const offered = one(".done + .undo");
+  offered && setTimeout(() => offered.remove(), 10_000);
+  const address = new URL(location);
+  ["reviewed", "reset", "newly_muted", "review", "undone"].forEach((name) => address.searchParams.delete(name));
+  address.href === location.href || history.replaceState(history.state, "", address);
+
+  // Texts that were typed and not sent, or whose judgement was undone, come back.
+  const draft = "draft " + location.pathname;
+  const texts = all("[name=comment], [name=ticket], [name=until]", review || document.createElement("p"));
+  const keep = (sent) =>
+    sessionStorage.setItem(draft, JSON.stringify({ sent, values: texts.map((text) => text.value) }));
+  review?.addEventListener("input", () => keep(false));
+  review?.addEventListener("submit", () => keep(true));
+  const restore = () => {
+    const { sent, values } = JSON.parse(sessionStorage.getItem(draft) || "{}");
+    if (!values || (sent && !one("#undone"))) return;
+    texts.forEach((text, index) => {
+      if (text.value !== text.defaultValue || !values[index]) return;
+      text.value = values[index];
+      text.dispatchEvent(new Event("change", { bubbles: true }));
+    });
   };
 
   // Progress of a running execution, while somebody looks at it.
@@ -231,6 +223,9 @@
     c: () => group() && one("input.all", group())?.click(),
     n: () => goToCause(1),
     p: () => goToCause(-1),
+    t: () => one("[data-key=t]")?.click(),
+    z: () => one(".undo button")?.click(),
+    m: () => one("#review [name=comment]")?.focus(),
     a: () => judge("a"),
     r: () => judge("r"),
     i: () => judge("i"),
@@ -240,7 +235,8 @@
   const typing = (target) => target.matches("input:not([type=checkbox]), select, textarea");
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || help.open) return;
-    const action = actions[event.key];
+    const isDecision = event.key === "Enter" && event.target === document.body && one(".triage");
+    const action = isDecision ? actions.a : actions[event.key];
     if (!action || (localStorage.getItem("keys") === "off" && event.key !== "?")) return;
     event.preventDefault();
     action();
@@ -252,6 +248,6 @@
   count();
   localise(document);
   addCopyButtons(document);
-  offerUndo();
+  restore();
   follow();
 })();

@@ -105,13 +105,16 @@ fn document(status: StatusCode, title: &str, header: &Markup, body: &Markup) -> 
 
 /// The keys that the script handles, which `?` shows.
 fn keys() -> Markup {
-    const KEYS: [(&str, &str); 10] = [
+    const KEYS: [(&str, &str); 13] = [
         ("j", "Next row, next test"),
         ("k", "Previous row, previous test"),
         ("n p", "Next and previous cause"),
         ("x", "Select the row"),
         ("c", "Select the cause of the row"),
         ("a r i", "Accept, reject or investigate the selection"),
+        ("m", "Write a comment"),
+        ("z", "Undo the judgement"),
+        ("t", "Triage the causes one after the other"),
         ("Enter", "Open the row"),
         ("u", "Back to the list"),
         ("/", "Search"),

@@ -13,6 +13,7 @@ mod incident;
 mod insight;
 mod known_failure;
 mod login;
+mod monitor;
 mod paged;
 mod part;
 mod password;
@@ -24,6 +25,7 @@ mod row;
 mod set;
 mod share_link;
 mod shared;
+mod triage;
 mod upload;
 
 use axum::{Router, routing::any};
@@ -37,6 +39,7 @@ pub(crate) fn routes() -> Router<Console> {
         set::routes(),
         gate::routes(),
         execution::routes(),
+        triage::routes(),
         share_link::routes(),
         shared::routes(),
         report::routes(),
@@ -46,6 +49,7 @@ pub(crate) fn routes() -> Router<Console> {
         incident::routes(),
         known_failure::routes(),
         cause_rule::routes(),
+        monitor::routes(),
         account::routes(),
         login::routes(),
         password::routes(),

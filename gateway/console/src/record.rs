@@ -6,13 +6,14 @@ mod execution;
 mod gate;
 mod history;
 mod incident;
+mod monitor;
 mod outcome;
 mod report;
 mod shared;
 mod time;
 
 pub(crate) use self::{
-    catalog::*, classification::*, execution::*, gate::*, history::*, incident::*,
+    catalog::*, classification::*, execution::*, gate::*, history::*, incident::*, monitor::*,
     outcome::Outcome, report::*, shared::*, time::Time,
 };
 

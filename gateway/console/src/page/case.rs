@@ -16,7 +16,7 @@ use super::{
     case_state::{self, CaseState, Entry},
     classification,
     paged::{Paged, unless_empty},
-    part::{below_project, facts, subject, taken, text_field},
+    part::{OF_TEST, below_project, facts, subject, taken, text_field},
 };
 use crate::{
     api::{Api, Console, List},
@@ -147,7 +147,7 @@ fn overview(runs: &[TestCaseRun]) -> Markup {
     html! {
         section.charts {
             figure {
-                figcaption { "Durations of the latest runs; marked below if they did not pass" }
+                figcaption title=(OF_TEST) { "Durations of the latest runs; marked below if they did not pass" }
                 (durations(&timed))
             }
             @if let Some(quartiles) = quartiles { (distribution(&quartiles)) }
@@ -163,7 +163,7 @@ fn overview(runs: &[TestCaseRun]) -> Markup {
 fn distribution(quartiles: &Quartiles) -> Markup {
     html! {
         figure {
-            figcaption { "Durations of passed runs" }
+            figcaption title=(OF_TEST) { "Durations of passed runs" }
             (box_plot(quartiles))
             dl.numbers.small {
                 div { dt { "Shortest" } dd { (duration(quartiles.shortest())) } }
@@ -206,7 +206,7 @@ fn run_row(run: &TestCaseRun) -> Markup {
                 }
             }
             span.marks { @if is_judged { span.badge.none { (run.status) } } }
-            span.time title="All instances and attempts together" { (taken(run.result, run.total_duration_in_sec)) }
+            span.time title=(OF_TEST) { (taken(run.result, run.total_duration_in_sec)) }
         }
     }
 }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::{
     classification::Place,
     paged::{Paged, unless_empty},
-    part::{below_project, taken},
+    part::below_project,
     row::place,
 };
 use crate::{
@@ -94,7 +94,6 @@ pub(super) fn search(path: &str, q: Option<&str>) -> Markup {
 
 /// A test case as a row of a list.
 pub(super) fn case_row(case: &TestCaseEntry) -> Markup {
-    let latest = case.execution_statistics.first();
     let outcomes: Vec<_> = case.execution_statistics.iter().rev().map(|run| run.result).collect();
     html! {
         li.row.test {
@@ -105,9 +104,7 @@ pub(super) fn case_row(case: &TestCaseEntry) -> Markup {
             }
             span.marks {}
             span.history { @if !outcomes.is_empty() { (strip(&outcomes)) } }
-            span.time title="Average of the instances of the latest run" {
-                @if let Some(run) = latest { (taken(run.result, run.average_duration_in_sec)) }
-            }
+            span.time {}
         }
     }
 }

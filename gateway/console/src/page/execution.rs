@@ -6,13 +6,15 @@ mod filter;
 mod header;
 mod list;
 mod path;
+mod runs;
+mod undo;
 
 use axum::{
     Form, Router,
     extract::{Path, Query},
     http::HeaderMap,
     response::{Html, IntoResponse, Redirect, Response},
-    routing::get,
+    routing::{get, post},
 };
 use futures::try_join;
 use http::header::ETAG;
@@ -22,7 +24,7 @@ use uuid::Uuid;
 
 pub(super) use self::{
     filter::{Filter, Tab},
-    header::{legend, tabs},
+    header::{legend, sentence, tabs},
     path::{Place, path},
 };
 use super::{
@@ -34,7 +36,7 @@ use crate::{
     api::{Api, Console, List, address},
     failure::Failure,
     layout::Page,
-    record::{FailureMatch, Position, Project, Summary, Verdict},
+    record::{ExecutionEntry, FailureMatch, Position, Project, Summary, Verdict},
     session::Session,
     text::number,
 };
@@ -43,6 +45,7 @@ pub(super) fn routes() -> Router<Console> {
     Router::new()
         .route("/executions/{execution}", get(page).post(judge))
         .route("/executions/{execution}/progress", get(progress))
+        .route("/executions/{execution}/undo", post(undo::undo))
         .merge(export::routes())
 }
 
@@ -92,12 +95,13 @@ async fn show(
     let may_review = review::may_review(user);
     let selected = may_review.then_some(&entry.selected[..]);
     let place = Place::of(id);
-    let (project, verdict, results, matches, last) = try_join!(
+    let (project, verdict, results, matches, last, runs) = try_join!(
         project(api, &summary),
         api.get::<Verdict>(&verdict_path, &()),
         results(api, &place, tab, query, summary.execution.is_running(), selected),
         matches(api, &summary, filter.fingerprint.as_deref().filter(|_| may_review)),
         last(api, id, announcement, query),
+        series(api, &summary, query),
     )?;
 
     let execution = &summary.execution;
@@ -105,7 +109,8 @@ async fn show(
     let body = html! {
         (header::header(&summary, Some(&verdict), tab, query))
         @if execution.is_running() { (running(&address(&place.page, query))) }
-        (announcement.show())
+        (runs::strip(execution, &runs))
+        (announcement.show(&id.to_string(), &format!("/executions/{id}?{}", query.encode(tab))))
         @if let Some(last) = last { (end_of_walk(&last)) }
         (results)
         (review::form(user, &format!("/executions/{id}?{}", query.encode(tab)), scope, entry))
@@ -113,6 +118,18 @@ async fn show(
     let trail = below_set(&project, &execution.test_set_id, &execution.test_set_name);
     let title = header::title(&summary);
     Ok(Page { user, title, trail, body }.into_response())
+}
+
+/// Returns the runs of the series, unless the page is about a cause, which needs another call.
+async fn series(
+    api: &Api,
+    summary: &Summary,
+    query: &Paged<Filter>,
+) -> Result<Vec<ExecutionEntry>, Failure> {
+    if query.filter.fingerprint.is_some() {
+        return Ok(Vec::new());
+    }
+    runs::read(api, summary).await
 }
 
 async fn project(api: &Api, summary: &Summary) -> Result<Project, Failure> {

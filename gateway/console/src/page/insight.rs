@@ -14,7 +14,7 @@ use super::{
     branch::Branch,
     cases::case_row,
     paged::{Paged, unless_empty},
-    part::below_project,
+    part::{OF_TEST, below_project},
     row::place,
 };
 use crate::{
@@ -222,7 +222,7 @@ fn row(insight: &Insight, kind: &Kind) -> Markup {
                 }
             }
             span.history { @if !outcomes.is_empty() { (strip(&outcomes)) } }
-            span.time title="Average of all instances and attempts of a run together" {
+            span.time title=(format!("Average of its runs. {OF_TEST}")) {
                 (duration(insight.average_duration_in_sec))
             }
         }

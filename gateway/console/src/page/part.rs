@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use crate::{
     chart::{bar, glyph},
     layout::Crumb,
-    record::{ExecutionEntry, Outcome, Project},
-    text::{Link, clean, counted, duration, link, plain, short_time},
+    record::{ExecutionEntry, Outcome, Project, Time},
+    text::{Link, clean, counted, duration, link, plain, short_time, time_since},
 };
 
 /// Returns the trail of pages below the list of projects.
@@ -52,9 +52,25 @@ pub(super) fn ticket(ticket: &str) -> Markup {
     }
 }
 
-/// Returns how long a test has taken, unless it did not run.
+/// The meaning of the duration of a test, on every page.
+pub(super) const OF_TEST: &str = "Sum of the last attempts of all instances";
+
+/// Returns how long a test or a step has taken, unless it did not run.
 pub(super) fn taken(outcome: Outcome, seconds: f64) -> String {
     if outcome.has_run() { duration(seconds) } else { "–".to_owned() }
+}
+
+/// How long the tests of an execution have taken, unless that is not known. While it runs, how long it has
+/// been running.
+pub(super) fn taken_by_tests(seconds: f64, running_since: Option<Time>) -> Markup {
+    html! {
+        @if let Some(start) = running_since { "running " (time_since(start)) }
+        @else if seconds > 0.0 {
+            span title="From the first start to the last finish of a test, or the sum of the tests if these times are not known" {
+                (duration(seconds))
+            }
+        }
+    }
 }
 
 /// Short facts beside each other; empty ones are left out.
@@ -111,7 +127,7 @@ pub(super) fn execution_row(execution: &ExecutionEntry, with_set: bool) -> Marku
                     (counted(statistic.total, "test"))
                 }
             }
-            span.time { @if let Some(seconds) = execution.duration() { (duration(seconds)) } }
+            span.time { (taken_by_tests(execution.duration_in_sec, execution.running_since())) }
         }
     }
 }

@@ -18,7 +18,7 @@ use super::{
     upload,
 };
 use crate::{
-    api::{Console, List},
+    api::{Api, Console, List},
     chart::bar,
     failure::Failure,
     layout::Page,
@@ -29,9 +29,6 @@ use crate::{
 
 const SETS: u32 = 60;
 const EXECUTIONS: u32 = 25;
-
-/// Number of executions of the default branch among which the latest of each set are.
-const LATEST: u32 = 200;
 
 pub(super) fn routes() -> Router<Console> {
     Router::new().route("/projects/{project}", get(page))
@@ -77,9 +74,10 @@ impl Filter {
 
 /// The query of the executions that show how the sets are.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct LatestQuery<'a> {
     branch: &'a str,
-    status: &'static str,
+    latest_of: String,
     limit: u32,
 }
 
@@ -92,16 +90,14 @@ async fn page(
     let (sets, executions) = (format!("{path}/testsets"), format!("{path}/executions"));
     let of_interface = Paged { filter: query.filter.of_interface(), cursor: query.cursor.clone() };
     let listed = of_interface.listed(EXECUTIONS);
-    let project = api.get::<Project>(&path, &()).await?;
-    let latest =
-        LatestQuery { branch: &project.default_branch, status: "Completed", limit: LATEST };
-    let (sets, latest, executions) = try_join!(
+    let (project, sets, listed) = try_join!(
+        api.get::<Project>(&path, &()),
         api.list::<TestSetEntry>(&sets, &[("limit", SETS)]),
-        api.list::<ExecutionEntry>(&executions, &latest),
         api.list::<ExecutionEntry>(&executions, &listed),
     )?;
+    let latest = latest(&api, &executions, &project, &sets.items).await?;
 
-    let is_new = executions.items.is_empty() && query == Paged::default();
+    let is_new = listed.items.is_empty() && query == Paged::default();
     let body = html! {
         div.head {
             h1 { bdi { (plain(&project.name)) } }
@@ -109,11 +105,26 @@ async fn page(
         }
         @if let Some(description) = &project.description { p.lead { (plain(description)) } }
         @if is_new { (first_steps(&project)) }
-        @if !sets.items.is_empty() { (test_sets(&project, &sets, &latest.items)) }
-        @if !is_new { (executions_of(&project, &executions, &query)) }
+        @if !sets.items.is_empty() { (test_sets(&project, &sets, &latest)) }
+        @if !is_new { (executions_of(&project, &listed, &query)) }
     };
     let title = project.name.clone();
     Ok(Page { user: &user, title, trail: below_projects(), body }.into_response())
+}
+
+/// Returns the latest ended runs of test sets on the default branch.
+async fn latest(
+    api: &Api,
+    executions: &str,
+    project: &Project,
+    sets: &[TestSetEntry],
+) -> Result<Vec<ExecutionEntry>, Failure> {
+    if sets.is_empty() {
+        return Ok(Vec::new());
+    }
+    let latest_of = sets.iter().map(|set| set.id.as_str()).collect::<Vec<_>>().join(",");
+    let latest = LatestQuery { branch: &project.default_branch, latest_of, limit: SETS };
+    Ok(api.list::<ExecutionEntry>(executions, &latest).await?.items)
 }
 
 fn test_sets(project: &Project, sets: &List<TestSetEntry>, latest: &[ExecutionEntry]) -> Markup {
@@ -168,7 +179,8 @@ fn executions_of(
                     a href=(format!("{path}/insights")) { "Insights" } " · "
                     a href=(format!("{path}/incidents")) { "Incidents" } " · "
                     a href=(format!("{path}/knownfailures")) { "Known failures" } " · "
-                    a href=(format!("{path}/causes")) { "Causes" }
+                    a href=(format!("{path}/causes")) { "Causes" } " · "
+                    a href=(format!("{path}/monitors")) { "Monitors" }
                 }
             }
             (filters(&path, &query.filter))

@@ -19,7 +19,7 @@ use self::view::{View, chosen, instance, instances, report};
 use super::{
     execution::{path, position},
     part::below_set,
-    review::{self, Announcement, Entry, Scope},
+    review::{self, Announcement, Entry, Scope, undo_last},
 };
 use crate::{
     api::{Console, address},
@@ -105,8 +105,8 @@ async fn show(
 
     let here = address(&format!("/reports/{}", report.id), view);
     let body = html! {
-        (head::head(report, &runs.items, &list, &position))
-        (announcement.show())
+        (head::head(report, &runs.items, &list, &position, &undo_last(report, user, &here)))
+        (announcement.show(&report.execution_id, &here))
         (steps::choices(report, &instances.items, instance.as_ref(), view))
         @match (instance.as_ref(), attempt) {
             (Some(instance), Some(attempt)) => {

@@ -2,16 +2,19 @@
 
 mod entry;
 mod form;
+mod undo;
 
 use maud::{Markup, html};
 use serde::Deserialize;
+use uuid::Uuid;
 
 pub(super) use self::{
     entry::Entry,
     form::{FORM, Scope, form, may_review},
 };
 use crate::{
-    record::Review,
+    claims::Claims,
+    record::{Report, Review},
     text::{counted, plain, short_time},
 };
 
@@ -28,6 +31,15 @@ pub(super) fn reviewer(review: &Review) -> Markup {
     }
 }
 
+/// A form that takes the last review of a test back, if that is possible.
+pub(super) fn undo_last(report: &Report, user: &Claims, here: &str) -> Markup {
+    html! {
+        @if let Some(review) = report.review_id.as_deref().filter(|_| may_review(user)) {
+            (undo::form(&report.execution_id, review, here))
+        }
+    }
+}
+
 /// Returns whether a status is the judgement of a reviewer.
 pub(super) fn is_judged(status: &str) -> bool {
     matches!(status, "Accepted" | "Rejected" | "Investigation")
@@ -40,12 +52,18 @@ pub(super) struct Announcement {
     reviewed: i64,
     reset: i64,
     newly_muted: i64,
+    /// Id of the review.
+    review: Option<String>,
+    /// Whether a review was taken back.
+    undone: Option<bool>,
     /// Id of the last test report of a list.
     pub(super) last: Option<String>,
 }
 
 impl Announcement {
-    pub(super) fn show(&self) -> Markup {
+    /// Announces on the page `here` what was done to test reports of an execution.
+    pub(super) fn show(&self, execution: &str, here: &str) -> Markup {
+        let review = self.review.as_deref().and_then(|review| review.parse::<Uuid>().ok());
         html! {
             @if self.reviewed > 0 {
                 p.done #reviewed role="status" {
@@ -56,6 +74,16 @@ impl Announcement {
             }
             @if self.reset > 0 {
                 p.done role="status" { (counted(self.reset, "test")) " to review again." }
+            }
+            @if let Some(review) = review {
+                (undo::form(execution, &review.to_string(), here))
+            }
+            @match self.undone {
+                Some(true) => p.done #undone role="status" { "The review was taken back." },
+                Some(false) => p.alert role="alert" {
+                    "This review cannot be taken back: the tests have been judged, or have other results since."
+                },
+                None => {},
             }
         }
     }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{
-    part::{taken, ticket},
+    part::{OF_TEST, taken, ticket},
     review::{FORM, is_judged, reviewer, seen},
 };
 use crate::{
@@ -103,7 +103,7 @@ pub(super) fn row(report: &ReportEntry, rows: Rows<'_>) -> Markup {
             }
             (marks(report))
             span.history { (strip(&history(report))) }
-            span.time title="All instances and attempts together" { (taken(report.result, report.duration_in_sec)) }
+            span.time title=(OF_TEST) { (taken(report.result, report.duration_in_sec)) }
         }
     }
 }

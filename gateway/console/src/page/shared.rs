@@ -12,9 +12,9 @@ use http::request::Parts;
 use maud::{Markup, html};
 
 use super::{
-    execution::{Filter, Place, legend, results, tabs},
+    execution::{Filter, Place, legend, results, sentence, tabs},
     paged::Paged,
-    part::{facts, result_badge, revision, subject},
+    part::{facts, result_badge, revision, subject, taken_by_tests},
 };
 use crate::{
     api::{Api, Console, address},
@@ -22,7 +22,7 @@ use crate::{
     failure::Failure,
     layout,
     record::SharedExecution,
-    text::{duration, long_time, plain, short_time},
+    text::{long_time, plain, short_time},
 };
 
 pub(super) fn routes() -> Router<Console> {
@@ -51,7 +51,7 @@ async fn page(
     let place = Place::shared(&token);
     let execution = api.get::<SharedExecution>(&place.api, &()).await?;
     let tab = query.filter.tab(&execution.changes);
-    let is_running = execution.status != "Completed" && execution.status != "Canceled";
+    let is_running = execution.is_running();
     let results = results(&api, &place, tab, &query, is_running, None).await?;
     let body = html! {
         header #summary {
@@ -59,6 +59,7 @@ async fn page(
                 h1 { bdi { (plain(&execution.test_set_name)) } }
                 (result_badge(execution.result, state(&execution)))
             }
+            (sentence(&place.page, &execution.changes, &execution.statistic, &gate(&execution)))
             (facts_of(&execution))
             (bar(&execution.statistic))
             (legend(&place.page, &execution.statistic, &html! {}))
@@ -74,21 +75,27 @@ fn state(execution: &SharedExecution) -> &str {
     if execution.status == "Completed" { execution.result.summary() } else { &execution.status }
 }
 
+fn gate(execution: &SharedExecution) -> Markup {
+    html! {
+        @match execution.verdict.as_str() {
+            "Passed" => span.badge.pass { "Gate passed" },
+            "Failed" => span.badge.fail { "Gate failed" },
+            _ => {},
+        }
+    }
+}
+
 fn facts_of(execution: &SharedExecution) -> Markup {
     let some = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
     let (branch, commit) = (some(&execution.branch), some(&execution.commit));
     let revision = revision(branch.as_deref(), commit.as_deref());
     let subject = subject(Some(&execution.software_name), Some(&execution.software_version));
+    let running_since = execution.is_running().then_some(execution.request_time);
     html! {
         p.facts {
             span.fact { (long_time(execution.request_time)) }
-            @if let Some(seconds) = execution.duration() { span.fact { (duration(seconds)) } }
+            span.fact { (taken_by_tests(execution.duration_in_sec, running_since)) }
             (facts([revision.as_deref(), Some(&execution.environment_name), subject.as_deref()]))
-            @match execution.verdict.as_str() {
-                "Passed" => span.fact { span.badge.pass { "Gate passed" } },
-                "Failed" => span.fact { span.badge.fail { "Gate failed" } },
-                _ => {},
-            }
             span.fact { "shared until " (short_time(execution.expires_at)) }
         }
     }

@@ -57,5 +57,4 @@ pub(crate) struct TestCaseEntry {
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct CaseStatistic {
     pub(crate) result: Outcome,
-    pub(crate) average_duration_in_sec: f64,
 }

@@ -2,11 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{
-    outcome::Outcome,
-    report::ReportEntry,
-    time::{Time, taken},
-};
+use super::{outcome::Outcome, report::ReportEntry, time::Time};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -16,11 +12,11 @@ pub(crate) struct ExecutionEntry {
     pub(crate) test_set_name: String,
     pub(crate) software_name: Option<String>,
     pub(crate) software_version: Option<String>,
+    pub(crate) environment_id: Option<String>,
     pub(crate) environment_name: Option<String>,
     pub(crate) request_user: String,
     pub(crate) request_time: Time,
     pub(crate) tags: String,
-    pub(crate) completion_date_time: Option<Time>,
     pub(crate) result: Outcome,
     pub(crate) branch: Option<String>,
     pub(crate) commit: Option<String>,
@@ -28,16 +24,17 @@ pub(crate) struct ExecutionEntry {
     pub(crate) ci_url: Option<String>,
     pub(crate) status: String,
     pub(crate) statistic: Statistic,
+    pub(crate) duration_in_sec: f64,
 }
 
 impl ExecutionEntry {
-    /// Returns how long it has taken, in seconds.
-    pub(crate) fn duration(&self) -> Option<f64> {
-        taken(self.request_time, self.completion_date_time)
-    }
-
     pub(crate) fn is_running(&self) -> bool {
         matches!(self.status.as_str(), "Queued" | "Running")
+    }
+
+    /// Returns the time since which it has been running, if it has not ended.
+    pub(crate) fn running_since(&self) -> Option<Time> {
+        self.is_running().then_some(self.request_time)
     }
 }
 
@@ -115,6 +112,9 @@ pub(crate) struct Cause {
     pub(crate) headline: String,
     pub(crate) count: i64,
     pub(crate) variants: i64,
+    /// 0 for readers of a share link.
+    #[serde(default)]
+    pub(crate) unreviewed: i64,
     /// Empty for readers of a share link, as those without a value are.
     #[serde(default)]
     pub(crate) first_execution_id: String,

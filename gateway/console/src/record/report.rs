@@ -29,6 +29,7 @@ pub(crate) struct ReportEntry {
     pub(crate) is_flaky: bool,
     #[serde(default)]
     pub(crate) ticket: String,
+    pub(crate) comment: Option<String>,
     #[serde(default)]
     pub(crate) data_version: String,
     #[serde(flatten)]
@@ -85,6 +86,8 @@ pub(crate) struct Report {
     pub(crate) is_muted: bool,
     pub(crate) ticket: String,
     pub(crate) data_version: String,
+    /// Id of the last review, if it can be taken back.
+    pub(crate) review_id: Option<String>,
     #[serde(flatten)]
     pub(crate) review: Review,
     #[serde(flatten)]
@@ -115,6 +118,8 @@ pub(crate) struct InstanceEntry {
     pub(crate) duration_in_sec: f64,
     pub(crate) result: Outcome,
     pub(crate) variant: String,
+    /// Number of the last attempt.
+    pub(crate) attempt: i64,
 }
 
 #[derive(Deserialize)]

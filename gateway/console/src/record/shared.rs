@@ -6,7 +6,7 @@ use super::{
     execution::{Changes, Statistic},
     outcome::Outcome,
     report::{Attempt, ReportEntry},
-    time::{Time, taken},
+    time::Time,
 };
 
 #[derive(Deserialize)]
@@ -36,19 +36,18 @@ pub(crate) struct SharedExecution {
     pub(crate) branch: String,
     pub(crate) commit: String,
     pub(crate) request_time: Time,
-    pub(crate) completion_date_time: Option<Time>,
     pub(crate) status: String,
     pub(crate) result: Outcome,
     pub(crate) statistic: Statistic,
     pub(crate) changes: Changes,
     pub(crate) verdict: String,
     pub(crate) expires_at: Time,
+    pub(crate) duration_in_sec: f64,
 }
 
 impl SharedExecution {
-    /// Returns how long it has taken, in seconds.
-    pub(crate) fn duration(&self) -> Option<f64> {
-        taken(self.request_time, self.completion_date_time)
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(self.status.as_str(), "Queued" | "Running")
     }
 }
 

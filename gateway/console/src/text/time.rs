@@ -23,6 +23,11 @@ pub(crate) fn time_before(time: DateTime<Utc>) -> Markup {
     }
 }
 
+/// Renders since when something has been running. The script shows for how long.
+pub(crate) fn time_since(time: DateTime<Utc>) -> Markup {
+    element(time, "for", "since %H:%M UTC")
+}
+
 fn element(time: DateTime<Utc>, form: &str, format: &str) -> Markup {
     let exact = time.format("%Y-%m-%dT%H:%M:%SZ").to_string();
     let title = time.format("%Y-%m-%d %H:%M:%S UTC").to_string();

@@ -81,6 +81,11 @@ async fn assert_accessible(looks: &[Look]) {
     reader.api().put(&format!("{path}/reviews"), known).await.ok();
     let project = execution["ProjectId"].as_str().unwrap();
     let incident = outage(&reader, project).await;
+    let monitor = json!({
+        "Name": "Flaky", "Measure": "Recoveries", "Threshold": 3, "Action": "Mute", "DryRun": true,
+    });
+    let monitor = reader.api().post(&format!("/api/projects/{project}/monitors"), monitor).await;
+    let monitor = id(&monitor.created()).to_owned();
     let share = reader.api().post(&format!("{path}/shares"), json!({})).await.created();
     let shared = format!("/shared/{}", share["Token"].as_str().unwrap());
     let pages = [
@@ -96,12 +101,15 @@ async fn assert_accessible(looks: &[Look]) {
         ),
         format!("/executions/{}", id(&execution)),
         format!("/executions/{}?view=all", id(&execution)),
+        format!("/executions/{}/triage", id(&execution)),
         format!("/executions/{}?muted=true", id(&execution)),
         format!("/executions/{}?fingerprint={cause}", id(&execution)),
         format!("/reports/{}", id(&reports[0])),
         format!("/cases/{}", reports[0]["TestCaseId"].as_str().unwrap()),
         format!("/projects/{project}/knownfailures"),
         format!("/projects/{project}/causes"),
+        format!("/projects/{project}/monitors"),
+        format!("/projects/{project}/monitors/{monitor}"),
         format!("/projects/{project}/incidents"),
         format!("/projects/{project}/incidents/{incident}"),
         format!("/projects/{project}/cases"),

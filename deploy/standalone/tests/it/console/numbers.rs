@@ -35,7 +35,7 @@ fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
 }
 
 /// Returns the links of a part of a page that begin with a number, with this number.
-fn numbers(part: &str) -> Vec<(String, usize)> {
+pub(super) fn numbers(part: &str) -> Vec<(String, usize)> {
     let links = part.split("<a ").skip(1).filter_map(|link| {
         let href = between(link, "href=\"", "\"")?.replace("&amp;", "&");
         let number = between(link.split("</a>").next()?, "<b>", "</b>")?;
@@ -46,13 +46,13 @@ fn numbers(part: &str) -> Vec<(String, usize)> {
 }
 
 impl Reader {
-    async fn html(&self, path: &str) -> String {
+    pub(super) async fn html(&self, path: &str) -> String {
         let page = self.get(path).await;
         String::from_utf8(page.expect(200).body.clone()).unwrap()
     }
 
     /// Counts the rows of all pages of a list. Those of a cause are counted in the list of the cause.
-    async fn rows(&self, path: &str) -> usize {
+    pub(super) async fn rows(&self, path: &str) -> usize {
         let (mut path, mut rows) = (path.to_owned(), 0);
         loop {
             let page = self.html(&path).await;

@@ -67,6 +67,7 @@ async fn pages_of_another_customer_are_not_found() {
         format!("/projects/{project}"),
         format!("/projects/{project}/knownfailures"),
         format!("/projects/{project}/causes"),
+        format!("/projects/{project}/monitors"),
         format!("/projects/{project}/incidents"),
         format!("/projects/{project}/cases"),
         format!("/projects/{project}/sets/{}", execution["TestSetId"].as_str().unwrap()),

@@ -1,5 +1,8 @@
 //! Failures are triaged one after the other, or by their causes; nothing is missed or lost.
 
+mod causes;
+mod undo;
+
 use assay_testkit::eventually;
 use fantoccini::Locator;
 use serde_json::{Value, json};
@@ -168,7 +171,9 @@ async fn a_judgement_can_be_undone_for_some_seconds_and_reset_later() {
     browser.click("#review [value=Accepted]").await;
     browser.read_until("#reviewed", |text| text == "2 tests reviewed.").await;
     browser.click(".undo button").await;
-    browser.read_until(".done", |text| text == "2 tests to review again.").await;
+    browser.read_until("#undone", |text| text == "The review was taken back.").await;
+    let ticket = browser.find("[name=ticket]").await.prop("value").await.unwrap();
+    assert_eq!(ticket.as_deref(), Some("SHOP-2"), "what was typed comes back");
     let tickets = reader.api().get(&format!("{at}/reports?status=InReview")).await.ok();
     let tickets =
         tickets.as_array().unwrap().iter().map(|report| report["Ticket"].as_str().unwrap());

@@ -7,7 +7,7 @@ use crate::{
         classification,
         paged::{Paged, unless_empty},
     },
-    record::Changes,
+    record::{Changes, Statistic},
 };
 
 /// The results to show. The parameters are those of the interface; `view=all` shows all results
@@ -58,6 +58,36 @@ impl Tab {
         Self::Muted,
         Self::All,
     ];
+
+    /// The parts that failures belong to, and flaky tests that passed on a retry.
+    pub(super) const FAILING: [Self; 5] =
+        [Self::New, Self::CauseChanged, Self::Still, Self::Muted, Self::Flaky];
+
+    /// Returns the number of test cases of this part.
+    pub(super) fn count(self, changes: &Changes, statistic: &Statistic) -> i64 {
+        match self {
+            Self::New => changes.new - changes.muted_new,
+            Self::CauseChanged => changes.cause_changed - changes.muted_cause_changed,
+            Self::Still => changes.still - changes.muted_still,
+            Self::Flaky => changes.flaky - changes.muted_flaky,
+            Self::Fixed => changes.fixed,
+            Self::Muted => changes.muted,
+            Self::All => statistic.total,
+        }
+    }
+
+    /// Returns what follows the number of this part in a sentence.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::CauseChanged => "for another cause than before",
+            Self::Still => "as before",
+            Self::Flaky => "flaky",
+            Self::Fixed => "fixed",
+            Self::Muted => "muted",
+            Self::All => "in total",
+        }
+    }
 
     /// Returns the change that the interface filters by.
     pub(super) fn change(self) -> Option<&'static str> {

@@ -10,9 +10,9 @@ use crate::{
     api::address,
     chart::bar,
     page::paged::Paged,
-    page::part::{facts, result_badge, revision, subject},
+    page::part::{facts, result_badge, revision, subject, taken_by_tests},
     record::{Changes, Statistic, Summary, Verdict},
-    text::{Link, clean, counted, duration, link, long_time, number, plain},
+    text::{Link, clean, counted, link, long_time, number, plain},
 };
 
 /// Returns the title of the page: the numbers first, because tabs of browsers are narrow.
@@ -52,13 +52,16 @@ pub(super) fn header(
                 @if !execution.is_running() {
                     a.button href=(format!("/executions/{}/shares", execution.id)) { "Share" }
                 }
+                @if summary.changes.unreviewed > 0 {
+                    a.button data-key="t" href=(format!("/executions/{}/triage", execution.id)) { "Triage" }
+                }
             }
+            (sentence(&format!("/executions/{}", execution.id), &summary.changes, &execution.statistic, &gate(verdict)))
             (facts_of(summary))
             @for note in &summary.notes { p.facts { span.fact { "Note: " (plain(note)) } } }
             (bar(&execution.statistic))
             @let page = format!("/executions/{}", execution.id);
             (legend(&page, &execution.statistic, &judged(&page, summary)))
-            @if let Some(verdict) = verdict { (gate(verdict)) }
             (tabs(&page, &summary.changes, &execution.statistic, tab))
         }
     }
@@ -72,7 +75,7 @@ fn facts_of(summary: &Summary) -> Markup {
     html! {
         p.facts {
             span.fact { (long_time(execution.request_time)) }
-            @if let Some(seconds) = execution.duration() { span.fact { (duration(seconds)) } }
+            span.fact { (taken_by_tests(execution.duration_in_sec, execution.running_since())) }
             (facts([
                 revision.as_deref(),
                 execution.environment_name.as_deref(),
@@ -94,18 +97,62 @@ fn facts_of(summary: &Summary) -> Markup {
 }
 
 /// Whether the execution meets the rules of its test set, and which ones it does not.
-fn gate(verdict: &Verdict) -> Markup {
-    let unmet = verdict.rules.iter().filter(|rule| !rule.is_met);
+fn gate(verdict: Option<&Verdict>) -> Markup {
     html! {
-        p.facts {
-            @if verdict.state == "Passed" {
-                span.fact { span.badge.pass { "Gate passed" } }
-            } @else if verdict.state == "Failed" {
-                span.fact { span.badge.fail { "Gate failed" } }
-                @for rule in unmet { span.fact { (plain(&rule.message)) } }
+        @match verdict.map(|verdict| (verdict.state.as_str(), &verdict.rules)) {
+            Some(("Passed", _)) => span.badge.pass { "Gate passed" },
+            Some(("Failed", rules)) => {
+                span.badge.fail { "Gate failed" }
+                @for (index, rule) in rules.iter().filter(|rule| !rule.is_met).enumerate() {
+                    @if index == 0 { ": " } @else { "; " }
+                    (plain(&rule.message))
+                }
             }
+            _ => {}
         }
     }
+}
+
+/// Says in one sentence how many tests failed, and why the gate fails. Each number leads to as many tests.
+pub(in crate::page) fn sentence(
+    page: &str,
+    changes: &Changes,
+    statistic: &Statistic,
+    gate: &Markup,
+) -> Markup {
+    let of_result = |result: &str, count: i64| {
+        let result = Some(result.to_owned());
+        linked(&address(page, &Filter { result, ..Tab::All.filter() }), count)
+    };
+    let parts = Tab::FAILING.map(|tab| (tab, tab.count(changes, statistic)));
+    let total = number(statistic.total);
+    html! {
+        p.sentence {
+            @if statistic.failures() == 0 {
+                "None of " (total) " failed"
+                @if statistic.pending > 0 { " so far" }
+            } @else {
+                @if statistic.failed > 0 || statistic.errors == 0 {
+                    (of_result("Failed", statistic.failed)) " of " (total) " failed"
+                }
+                @if statistic.errors > 0 {
+                    @if statistic.failed > 0 { ", " }
+                    (of_result("Error", statistic.errors))
+                    @if statistic.failed == 0 { " of " (total) }
+                    " had an error"
+                }
+                @for (index, (tab, count)) in parts.iter().filter(|(_, count)| *count > 0).enumerate() {
+                    @if *tab == Tab::Flaky { "; " } @else if index == 0 { ": " } @else { ", " }
+                    (linked(&address(page, &tab.filter()), *count)) " " (tab.words())
+                }
+            }
+            ". " (gate)
+        }
+    }
+}
+
+fn linked(href: &str, count: i64) -> Markup {
+    html! { a href=(href) { b { (number(count)) } } }
 }
 
 /// The link to the run of the CI system.
@@ -167,17 +214,16 @@ pub(in crate::page) fn tabs(
     html! {
         nav.tabs aria-label="Results" {
             @for tab in Tab::EACH {
-                @let (label, class, count) = match tab {
-                    Tab::New => ("New", "fail", changes.new - changes.muted_new),
-                    Tab::CauseChanged => {
-                        ("Other cause", "fail", changes.cause_changed - changes.muted_cause_changed)
-                    }
-                    Tab::Still => ("Still failing", "fail", changes.still - changes.muted_still),
-                    Tab::Flaky => ("Flaky", "flaky", changes.flaky - changes.muted_flaky),
-                    Tab::Fixed => ("Fixed", "pass", changes.fixed),
-                    Tab::Muted => ("Muted", "muted", changes.muted),
-                    Tab::All => ("All", "all", statistic.total),
+                @let (label, class) = match tab {
+                    Tab::New => ("New", "fail"),
+                    Tab::CauseChanged => ("Other cause", "fail"),
+                    Tab::Still => ("Still failing", "fail"),
+                    Tab::Flaky => ("Flaky", "flaky"),
+                    Tab::Fixed => ("Fixed", "pass"),
+                    Tab::Muted => ("Muted", "muted"),
+                    Tab::All => ("All", "all"),
                 };
+                @let count = tab.count(changes, statistic);
                 @if count > 0 || tab != Tab::CauseChanged {
                     a class=(if count == 0 { "zero" } else { class })
                         href=(address(page, &tab.filter()))

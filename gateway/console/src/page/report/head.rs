@@ -10,7 +10,7 @@ use crate::{
         classification,
         execution::Filter,
         paged::Paged,
-        part::{facts, result_badge, subject, taken, ticket},
+        part::{OF_TEST, facts, result_badge, subject, taken, ticket},
         review::{is_judged, reviewer},
         row::identifier,
     },
@@ -42,6 +42,7 @@ pub(super) fn head(
     runs: &[TestCaseRun],
     list: &Paged<Filter>,
     position: &Position,
+    undo: &Markup,
 ) -> Markup {
     html! {
         div.head {
@@ -53,7 +54,7 @@ pub(super) fn head(
         (facts_of(report, runs))
         (classification::shown(&report.classification, &format!("/executions/{}", report.execution_id)))
         (history(report, runs))
-        (review(report))
+        (review(report, undo))
     }
 }
 
@@ -106,7 +107,7 @@ fn facts_of(report: &Report, runs: &[TestCaseRun]) -> Markup {
     html! {
         p.facts {
             span.fact { (long_time(report.request_time)) }
-            span.fact title="All instances and attempts together" {
+            span.fact title=(OF_TEST) {
                 (taken(report.result, seconds))
                 @if let Some(quartiles) = quartiles.filter(|_| report.result.has_run()) {
                     span.dim {
@@ -151,7 +152,7 @@ fn history(report: &Report, runs: &[TestCaseRun]) -> Markup {
 }
 
 /// The judgement of a reviewer.
-fn review(report: &Report) -> Markup {
+fn review(report: &Report, undo: &Markup) -> Markup {
     let comment = report.comment.as_deref().unwrap_or_default();
     let is_judged = is_judged(&report.status);
     html! {
@@ -161,6 +162,7 @@ fn review(report: &Report) -> Markup {
                 @if !report.ticket.is_empty() { (ticket(&report.ticket)) " " }
                 bdi { (plain(comment)) }
             }
+            (undo)
         }
     }
 }

@@ -17,7 +17,7 @@ const INSTANCES: u32 = 100;
 #[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct View {
-    /// Id of an instance; by default the first one that failed.
+    /// Id of an instance; by default the first one that failed, or else was retried.
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     pub(super) instance: Option<String>,
     /// Number of an attempt; by default the first one that failed, if the last one passed.
@@ -48,7 +48,8 @@ pub(super) fn chosen<'a>(instances: &'a [InstanceEntry], view: &View) -> Option<
     let asked = view.instance.as_deref();
     let asked = asked.and_then(|id| instances.iter().find(|instance| instance.id == id));
     let failed = || instances.iter().find(|instance| instance.result.is_failure());
-    asked.or_else(failed).or_else(|| instances.first())
+    let retried = || instances.iter().find(|instance| instance.attempt > 1);
+    asked.or_else(failed).or_else(retried).or_else(|| instances.first())
 }
 
 impl Instance {

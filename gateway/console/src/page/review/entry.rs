@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     api::Api,
     failure::Failure,
-    record::Report,
+    record::{Report, ReportEntry},
     text::{clean, end_of_day},
 };
 
@@ -31,8 +31,6 @@ pub(in crate::page) struct Entry {
     pub(super) every_case: bool,
     /// Whether empty texts are part of the judgement, and not only absent.
     is_whole: bool,
-    /// Texts that are cleared although others are kept.
-    cleared: Vec<String>,
     /// The reason why it was refused.
     pub(super) problem: Option<String>,
     /// Whether it was refused because of another judgement.
@@ -83,6 +81,7 @@ pub(in crate::page) struct Reviewed {
     #[serde(rename = "Reviewed")]
     tests: i64,
     known_failures: i64,
+    review_id: String,
     #[serde(skip)]
     is_reset: bool,
 }
@@ -106,7 +105,6 @@ impl Entry {
                 "ticket" => entry.ticket = Some(value),
                 "until" => entry.until = Some(value),
                 "untilOffset" => entry.until_offset = Some(value),
-                "clear" => entry.cleared.push(value),
                 "every" => entry.every_case = true,
                 _ => {}
             }
@@ -123,6 +121,14 @@ impl Entry {
 
     /// Returns the judgement that a test has, to be changed.
     pub(in crate::page) fn of(report: &Report) -> Self {
+        let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let comment = given(report.comment.as_deref().unwrap_or_default());
+        Self { comment, ticket: given(&report.ticket), ..Self::default() }
+    }
+
+    /// Returns the texts of an earlier judgement, to be judged alike.
+    pub(in crate::page) fn like(before: Option<&ReportEntry>) -> Self {
+        let Some(report) = before else { return Self::default() };
         let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let comment = given(report.comment.as_deref().unwrap_or_default());
         Self { comment, ticket: given(&report.ticket), ..Self::default() }
@@ -186,8 +192,8 @@ impl Entry {
             change: self.change.as_deref().filter(|_| has_causes),
             muted: self.muted.filter(|_| has_causes),
             status: &self.status,
-            comment: self.text("comment", self.comment.as_deref(), comment),
-            ticket: self.text("ticket", self.ticket.as_deref(), ticket),
+            comment: self.text(self.comment.as_deref(), comment),
+            ticket: self.text(self.ticket.as_deref(), ticket),
             known,
             seen: seen.map(|(id, data_version)| Seen { id, data_version }).collect(),
         }
@@ -195,14 +201,9 @@ impl Entry {
 
     /// Returns a text to store, none to keep what there is. A text that was shown without some of its
     /// characters is kept unless it was changed.
-    fn text<'a>(
-        &self,
-        name: &str,
-        entered: Option<&'a str>,
-        shown: Option<&str>,
-    ) -> Option<&'a str> {
+    fn text<'a>(&self, entered: Option<&'a str>, shown: Option<&str>) -> Option<&'a str> {
         if !self.is_whole {
-            return entered.or_else(|| self.cleared.iter().any(|one| one == name).then_some(""));
+            return entered;
         }
         let entered = entered.unwrap_or_default();
         Some(entered).filter(|_| shown.is_none_or(|shown| clean(shown) != entered))
@@ -213,9 +214,9 @@ impl Reviewed {
     /// Returns the address of a page that announces the review.
     pub(in crate::page) fn announced_on(&self, page: &str) -> String {
         let separator = if page.contains('?') { '&' } else { '?' };
-        let Self { tests, known_failures, is_reset } = self;
+        let Self { tests, known_failures, review_id, is_reset } = self;
         let done = if *is_reset { "reset" } else { "reviewed" };
-        format!("{page}{separator}{done}={tests}&newly_muted={known_failures}")
+        format!("{page}{separator}{done}={tests}&newly_muted={known_failures}&review={review_id}")
     }
 }
 
@@ -265,25 +266,15 @@ mod tests {
     }
 
     #[test]
-    fn an_undone_judgement_clears_its_texts() {
-        let pairs = [("report", "1"), ("status", "InReview"), ("clear", "ticket")];
-        assert_eq!(review_of(&pairs), r#"{"Reports":["1"],"Status":"InReview","Ticket":""}"#);
-    }
-
-    #[test]
     fn a_whole_judgement_replaces_texts_and_names_the_versions_it_has_seen() {
         let pairs = [("report", "1"), ("seen", "1.7"), ("status", "Accepted"), ("whole", "true")];
         let expected = r#"{"Reports":["1"],"Status":"Accepted","Comment":"","Ticket":"","Seen":[{"Id":"1","DataVersion":"7"}]}"#;
         assert_eq!(review_of(&pairs), expected);
         let whole = |comment| entry(&[&pairs[..], &[("comment", comment)]].concat());
-        assert_eq!(
-            whole("a\r\nb").text("comment", Some("a\nb"), Some("a\r\nb")),
-            None,
-            "it is unchanged"
-        );
+        assert_eq!(whole("a\r\nb").text(Some("a\nb"), Some("a\r\nb")), None, "it is unchanged");
         assert_eq!(whole("a\r\nb").comment.as_deref(), Some("a\nb"));
-        assert_eq!(whole("c").text("comment", Some("c"), Some("b")), Some("c"));
-        assert_eq!(whole("").text("comment", None, Some("b")), Some(""));
+        assert_eq!(whole("c").text(Some("c"), Some("b")), Some("c"));
+        assert_eq!(whole("").text(None, Some("b")), Some(""));
     }
 
     #[test]
@@ -296,10 +287,15 @@ mod tests {
 
     #[test]
     fn the_page_after_a_review_announces_it() {
-        let done = |is_reset| Reviewed { tests: 2, known_failures: 0, is_reset };
+        let done = |is_reset| Reviewed {
+            tests: 2,
+            known_failures: 0,
+            review_id: "7".to_owned(),
+            is_reset,
+        };
         for (page, is_reset, expected) in [
-            ("/executions/1", false, "/executions/1?reviewed=2&newly_muted=0"),
-            ("/reports/1?from=a", true, "/reports/1?from=a&reset=2&newly_muted=0"),
+            ("/executions/1", false, "/executions/1?reviewed=2&newly_muted=0&review=7"),
+            ("/reports/1?from=a", true, "/reports/1?from=a&reset=2&newly_muted=0&review=7"),
         ] {
             assert_eq!(done(is_reset).announced_on(page), expected);
         }

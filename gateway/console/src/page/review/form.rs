@@ -9,7 +9,7 @@ use super::{
 use crate::{
     api::List,
     claims::Claims,
-    record::{FailureMatch, Report},
+    record::{Cause, FailureMatch, Report},
     text::{clean, counted, plain, short_time},
 };
 
@@ -39,6 +39,8 @@ pub(in crate::page) enum Scope<'a> {
     Selected,
     /// Those selected in the list of a cause, which has made these test cases fail.
     Cause(&'a List<FailureMatch>),
+    /// All of this cause that are not muted.
+    Whole(&'a Cause),
     /// This one.
     One(&'a Report),
 }
@@ -47,15 +49,6 @@ impl Scope<'_> {
     /// Returns whether there may be judgements to take back.
     fn may_be_judged(&self) -> bool {
         !matches!(self, Self::One(report) if !is_judged(&report.status))
-    }
-
-    /// Returns the status of the one test.
-    fn status(&self) -> Option<&str> {
-        match self {
-            Self::One(report) if is_judged(&report.status) => Some(&report.status),
-            Self::One(_) => Some(RESET),
-            _ => None,
-        }
     }
 
     /// Returns whether there may be failures to mute.
@@ -67,11 +60,11 @@ impl Scope<'_> {
 /// The form, which is sent to the page `here`.
 pub(in crate::page) fn form(user: &Claims, here: &str, scope: Scope<'_>, entry: &Entry) -> Markup {
     let is_bulk = !matches!(scope, Scope::One(_));
+    let is_sticky = matches!(scope, Scope::Selected | Scope::Cause(_));
     html! {
         @if may_review(user) {
-            @if !is_bulk { h2 { "Review" } }
-            form.review-form.bulk[is_bulk] id=(FORM) aria-label="Review" method="post" action=(here)
-                data-before=[scope.status()]
+            @if !is_sticky { h2 { "Review" } }
+            form.review-form.bulk[is_sticky] id=(FORM) aria-label="Review" method="post" action=(here)
             {
                 (refusal(entry))
                 (reports(scope))
@@ -112,6 +105,7 @@ fn reports(scope: Scope<'_>) -> Markup {
     html! {
         @match scope {
             Scope::Selected | Scope::Cause(_) => output #selected { "Selected tests" },
+            Scope::Whole(cause) => { input type="hidden" name="cause" value=(cause.fingerprint); }
             Scope::One(report) => {
                 input type="hidden" name="report" value=(report.id);
                 input type="hidden" name="seen" value=(seen(&report.id, &report.data_version));

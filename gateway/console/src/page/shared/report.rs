@@ -17,7 +17,7 @@ use crate::{
     page::{
         execution::{Filter, Place},
         paged::{Paged, unless_empty},
-        part::result_badge,
+        part::{OF_TEST, result_badge, taken},
         report::{content::ContentQuery, steps::steps},
         row::identifier,
     },
@@ -32,7 +32,7 @@ const INSTANCES: i64 = 100;
 #[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct View {
-    /// Number of an instance; by default the first one that failed.
+    /// Number of an instance; by default the first one that failed, or else was retried.
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     instance: Option<String>,
     /// Number of an attempt; by default the first one that failed, if the last one passed.
@@ -102,7 +102,7 @@ fn head(place: &Place, id: Uuid, instance: &SharedInstance, view: &View) -> Mark
         }
         (identifier(&report.test_case_identifier, &report.test_case_name))
         p.facts {
-            span.fact { (duration(report.duration_in_sec)) }
+            span.fact title=(OF_TEST) { (taken(report.result, report.duration_in_sec)) }
             @if !instance.variant.is_empty() { span.fact { bdi { (plain(&instance.variant)) } } }
         }
     }

@@ -1,0 +1,282 @@
+//! `/projects/{projectId}/monitors` and each of them: rules that mute or skip test cases while they are flaky or
+//! slow, and what they have done or would have done.
+
+mod form;
+
+use axum::{
+    Form, Router,
+    extract::{Path, Query},
+    response::{IntoResponse, Redirect, Response},
+    routing::{get, post},
+};
+use futures::try_join;
+use http::{Method, StatusCode};
+use maud::{Markup, html};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use self::form::Entry;
+use super::{paged::Paged, part::below_project, row::place};
+use crate::{
+    api::{Console, List},
+    failure::Failure,
+    layout::{Crumb, Page},
+    record::{Monitor, MonitorAction, Project},
+    session::Session,
+    text::{number, plain, short_time},
+};
+
+/// Number of monitors, and of their actions, on a page.
+const MONITORS: u32 = 50;
+const ACTIONS: u32 = 50;
+
+pub(super) fn routes() -> Router<Console> {
+    Router::new()
+        .route("/projects/{project}/monitors", get(list).post(create))
+        .route("/projects/{project}/monitors/{monitor}", get(page).post(save))
+        .route("/projects/{project}/monitors/{monitor}/delete", post(delete))
+}
+
+/// The last form, as the address states it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Announcement {
+    saved: Option<String>,
+    deleted: Option<String>,
+}
+
+impl Announcement {
+    fn show(&self) -> Markup {
+        html! {
+            @if self.saved.is_some() { p.done role="status" { "Saved." } }
+            @if self.deleted.is_some() { p.done role="status" { "Deleted." } }
+        }
+    }
+}
+
+async fn list(
+    session: Session,
+    Path(id): Path<Uuid>,
+    Query(query): Query<Paged<()>>,
+    Query(announcement): Query<Announcement>,
+) -> Result<Response, Failure> {
+    show_all(&session, id, &query, &announcement, (&Entry::new(), None)).await
+}
+
+/// Creates a monitor. One that is refused stays in the form.
+async fn create(
+    session: Session,
+    Path(id): Path<Uuid>,
+    Form(entry): Form<Entry>,
+) -> Result<Response, Failure> {
+    let path = format!("/api/projects/{id}/monitors");
+    let problem = match session.api.send::<Monitor>(Method::POST, &path, &entry.input(None)).await {
+        Ok(monitor) => {
+            let page = format!("/projects/{id}/monitors/{}?saved=yes", monitor.id);
+            return Ok(Redirect::to(&page).into_response());
+        }
+        Err(failure) => failure.of_conflict().or_else(Failure::of_input)?,
+    };
+    let (query, announcement) = (Paged::default(), Announcement::default());
+    let refused = (&entry, Some(problem.as_str()));
+    let page = show_all(&session, id, &query, &announcement, refused).await?;
+    Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+}
+
+async fn show_all(
+    Session { api, user }: &Session,
+    id: Uuid,
+    query: &Paged<()>,
+    announcement: &Announcement,
+    (entry, problem): (&Entry, Option<&str>),
+) -> Result<Response, Failure> {
+    let project = format!("/api/projects/{id}");
+    let (monitors, listed) = (format!("{project}/monitors"), query.listed(MONITORS));
+    let (project, monitors) =
+        try_join!(api.get::<Project>(&project, &()), api.list::<Monitor>(&monitors, &listed))?;
+    let path = format!("/projects/{id}/monitors");
+    let body = html! {
+        div.head { h1 { "Monitors" } }
+        (announcement.show())
+        p.lead {
+            "A monitor mutes or skips tests while they are flaky or slow, and lifts that when they have recovered. \
+             While it runs dry, it only records what it would have done."
+        }
+        @if monitors.items.is_empty() { p.empty { "This project has no monitors." } }
+        ul.rows.spaced { @for monitor in &monitors.items { (row(&path, monitor)) } }
+        (query.pager(&path, monitors.next.as_deref()))
+        @if user.may("Accept") {
+            h2 { "New monitor" }
+            (form::form(&path, entry, None, problem))
+        }
+    };
+    let title = format!("Monitors · {}", project.name);
+    let trail = below_project(&project);
+    Ok(Page { user, title, trail, body }.into_response())
+}
+
+fn row(path: &str, monitor: &Monitor) -> Markup {
+    html! {
+        li.row.past {
+            span.mark {}
+            div.what {
+                a href=(format!("{path}/{}", monitor.id)) { bdi { (plain(&monitor.name)) } }
+                p.small { (monitor.rule()) }
+            }
+            span.marks { (state(monitor)) }
+        }
+    }
+}
+
+fn state(monitor: &Monitor) -> Markup {
+    html! {
+        @if monitor.dry_run { span.badge.none { "Dry run" } }
+        @else { span.badge.pass { "On" } }
+    }
+}
+
+async fn page(
+    session: Session,
+    Path((project, id)): Path<(Uuid, Uuid)>,
+    Query(query): Query<Paged<()>>,
+    Query(announcement): Query<Announcement>,
+) -> Result<Response, Failure> {
+    show(&session, (project, id), &query, &announcement, None).await
+}
+
+/// Changes a monitor, unless somebody else has changed it since. A change that is refused stays in the form.
+async fn save(
+    session: Session,
+    Path((project, id)): Path<(Uuid, Uuid)>,
+    Form(entry): Form<Entry>,
+) -> Result<Response, Failure> {
+    let path = format!("/api/projects/{project}/monitors/{id}");
+    let input = entry.input(entry.version());
+    let problem = match session.api.send::<Monitor>(Method::PUT, &path, &input).await {
+        Ok(_) => {
+            let page = format!("/projects/{project}/monitors/{id}?saved=yes");
+            return Ok(Redirect::to(&page).into_response());
+        }
+        Err(failure) => match failure.of_conflict() {
+            Ok(_) => "Somebody else has changed this monitor since this page was shown. Send your change again to \
+                      replace theirs."
+                .to_owned(),
+            Err(failure) => failure.of_input()?,
+        },
+    };
+    let (query, announcement) = (Paged::default(), Announcement::default());
+    let refused = Some((entry, problem));
+    let page = show(&session, (project, id), &query, &announcement, refused).await?;
+    Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+}
+
+async fn show(
+    Session { api, user }: &Session,
+    (project, id): (Uuid, Uuid),
+    query: &Paged<()>,
+    announcement: &Announcement,
+    refused: Option<(Entry, String)>,
+) -> Result<Response, Failure> {
+    let path = format!("/api/projects/{project}");
+    let monitor = format!("{path}/monitors/{id}");
+    let (actions, listed) = (format!("{monitor}/actions"), query.listed(ACTIONS));
+    let (of, monitor, actions) = try_join!(
+        api.get::<Project>(&path, &()),
+        api.get::<Monitor>(&monitor, &()),
+        api.list::<MonitorAction>(&actions, &listed),
+    )?;
+    let page = format!("/projects/{project}/monitors/{id}");
+    let (entry, problem) = refused.unzip();
+    let entry = entry.unwrap_or_else(|| Entry::of(&monitor));
+    let body = html! {
+        div.head { h1 { bdi { (plain(&monitor.name)) } } (state(&monitor)) }
+        (announcement.show())
+        p.lead { (monitor.rule()) }
+        p.facts {
+            span.fact { "by " bdi { (plain(&monitor.created_by)) } }
+            span.fact { (short_time(monitor.created_at)) }
+        }
+        (done(&monitor, &actions))
+        (query.pager(&page, actions.next.as_deref()))
+        @if user.may("Accept") {
+            h2 { "Change" }
+            (form::form(&page, &entry, Some(&monitor.data_version), problem.as_deref()))
+            details {
+                summary { "Delete this monitor" }
+                p.hint { "States of tests that it has set stay until their end." }
+                form method="post" action=(format!("{page}/delete")) { button { "Delete" } }
+            }
+        }
+    };
+    let mut trail = below_project(&of);
+    trail.push(Crumb(format!("/projects/{project}/monitors"), html! { "Monitors" }));
+    Ok(Page { user, title: monitor.name.clone(), trail, body }.into_response())
+}
+
+/// The actions that a monitor has taken, or would have taken.
+fn done(monitor: &Monitor, actions: &List<MonitorAction>) -> Markup {
+    html! {
+        h2 { @if monitor.dry_run { "Actions it would have taken" } @else { "Actions taken" } }
+        @if actions.items.is_empty() {
+            p.empty { "Nothing in the last 90 days. Monitors act after the end of an execution." }
+        }
+        ol.rows.spaced { @for action in &actions.items { (action_row(action)) } }
+    }
+}
+
+fn action_row(action: &MonitorAction) -> Markup {
+    let (class, label) = action.label();
+    html! {
+        li.row.past {
+            span.mark {}
+            div.what {
+                a href=(format!("/cases/{}", action.test_case_id)) {
+                    bdi { (plain(&action.test_case_name)) }
+                }
+                (place(&action.test_case_identifier, &action.test_case_name))
+                p.small { (plain(&action.reason)) }
+            }
+            span.marks {
+                span class=(format!("badge {class}")) { (label) }
+                a.small href=(format!("/executions/{}", action.execution_id)) {
+                    (short_time(action.time))
+                }
+            }
+        }
+    }
+}
+
+async fn delete(
+    Session { api, .. }: Session,
+    Path((project, id)): Path<(Uuid, Uuid)>,
+) -> Result<Redirect, Failure> {
+    let deleted = api.delete(&format!("/api/projects/{project}/monitors/{id}")).await;
+    // Somebody else has deleted it meanwhile.
+    deleted.or_else(|failure| if failure.is_not_found() { Ok(()) } else { Err(failure) })?;
+    Ok(Redirect::to(&format!("/projects/{project}/monitors?deleted=yes")))
+}
+
+impl Monitor {
+    /// Returns its rule as a sentence.
+    fn rule(&self) -> String {
+        let action = match self.action.as_str() {
+            "Skip" => "Skips",
+            "Notify" => "Notifies about",
+            _ => "Mutes",
+        };
+        let threshold = form::shown(self.threshold);
+        let runs = number(self.runs);
+        let reached = match self.measure.as_str() {
+            "PassOnRetry" => format!("that passed only on a retry in {threshold} of {runs} runs"),
+            "FailureRate" => format!("that failed in {threshold} % of {runs} runs"),
+            "Duration" => format!("with a median duration of {threshold} s in {runs} runs"),
+            _ => format!("that recovered {threshold} times in {runs} runs"),
+        };
+        let branch = match self.branch.as_str() {
+            "" => "the default branch".to_owned(),
+            branch => branch.to_owned(),
+        };
+        let recovered = number(self.recover_after);
+        format!("{action} tests {reached} of {branch}, until {recovered} in a row pass.")
+    }
+}
