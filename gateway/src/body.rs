@@ -8,6 +8,7 @@ pub(crate) mod one_or_many;
 
 use std::time::Duration;
 
+use assay_proto::Changes;
 use axum::extract::{FromRequest, OptionalFromRequest, Request};
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -15,9 +16,9 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 pub(crate) use self::{
-    bounded::{Bounds, body_error, bounded, media_type},
+    bounded::{Bounds, SeveralFiles, body_error, bounded, media_type},
     filter::{AcceptedFields, FieldFilter},
-    json::{Fields, JsonBody, invalid, parse, read_fields},
+    json::{Fields, JsonBody, check_names, invalid, parse, read_fields},
 };
 use crate::{limit::RequestLimits, problem::Problem};
 
@@ -25,11 +26,12 @@ use crate::{limit::RequestLimits, problem::Problem};
 /// A body that was sent with its head is there sooner.
 const IN_TURN: Duration = Duration::from_millis(100);
 
-/// A JSON object as the body, parsed as a `T`. Fields that are null count as absent.
+/// A JSON object as the body, parsed as a `T`. Fields that are null count as absent, and those that only
+/// the record of the `T` has are ignored.
 #[derive(Default)]
 pub(crate) struct Body<T>(pub(crate) T);
 
-impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+impl<S: Sync, T: Changes + DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
@@ -39,14 +41,15 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
 }
 
 /// Returns none without a body.
-impl<S: Sync, T: DeserializeOwned> OptionalFromRequest<S> for Body<T> {
+impl<S: Sync, T: Changes + DeserializeOwned> OptionalFromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Option<Self>, Problem> {
         let Some(json) = read(request).await? else { return Ok(None) };
-        // Forms send empty fields of a new record as null.
         let mut fields: Fields<'_> = parse(json.check()?)?;
-        fields.retain(|_, value| value.get() != "null");
+        check_names::<T>(&fields)?;
+        // Forms send empty fields of a new record as null.
+        fields.retain(|name, value| T::FIELDS.contains(&name.as_str()) && value.get() != "null");
         Ok(Some(Self(read_fields(&fields)?)))
     }
 }

@@ -2,10 +2,12 @@
 
 mod descriptions;
 mod examples;
+mod media;
 mod problems;
 mod rules;
 mod texts;
 mod versions;
+mod vocabularies;
 
 use std::sync::LazyLock;
 
@@ -24,7 +26,7 @@ use serde_json::{Map, Value};
 use tokio::task::spawn_blocking;
 use utoipa::{
     OpenApi,
-    openapi::security::{ApiKey, ApiKeyValue, SecurityScheme},
+    openapi::security::{Http, HttpAuthScheme, SecurityScheme},
 };
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
@@ -49,8 +51,9 @@ const TOKEN: &str = "Token";
     info(
         title = "Assay",
         description = "Manages software tests, their executions and their results.\n\n\
-            Lists are returned whole, or one page at a time with `limit` and `cursor`. Unknown \
-            fields of a body are ignored. In an update, an absent field keeps its value and `null` \
+            Lists are returned whole, or one page at a time with `limit` and `cursor`. A body \
+            may have the fields of the record as it was read, of which the writable ones count; other \
+            fields are refused with 422. An empty query parameter counts as absent. In an update, an absent field keeps its value and `null` \
             clears it. Send the `DataVersion` that you read, in the body or as `If-Match`, to make \
             sure that nobody else has changed the record since.\n\n\
             Every response has an `X-Request-Id`, which also stands in the logs, and states in \
@@ -98,12 +101,14 @@ struct Outline;
 pub fn openapi() -> utoipa::openapi::OpenApi {
     let mut document = Outline::openapi();
     document.merge(routes::all().into_openapi());
-    let token = ApiKeyValue::with_description(
-        "Authentication",
-        "The token, with or without the prefix `Bearer`. The header `Authorization` works as well.",
+    let mut token = Http::new(HttpAuthScheme::Bearer);
+    token.description = Some(
+        "A token of `login` or an API token, as `Authorization: Bearer …`. The header `Authentication` \
+         works as well, with or without `Bearer`."
+            .to_owned(),
     );
     let components = document.components.get_or_insert_default();
-    components.add_security_scheme(TOKEN, SecurityScheme::ApiKey(ApiKey::Header(token)));
+    components.add_security_scheme(TOKEN, SecurityScheme::Http(token));
     rules::apply(&mut document);
     descriptions::add(&mut document);
     examples::attach::attach_all(&mut document);

@@ -3,16 +3,18 @@
 use std::{borrow::Cow, error::Error};
 
 use axum::extract::{self, FromRequestParts, rejection::QueryRejection};
-use http::request::Parts;
+use http::{Uri, request::Parts};
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, IntoDeserializer, value},
 };
+use url::form_urlencoded;
 
 use crate::{body::invalid, problem::Problem};
 
-/// The query parameters of an operation; others are ignored. Control characters are rejected,
-/// because no stored text has them and PostgreSQL does not accept NUL.
+/// The query parameters of an operation; others are ignored. Empty ones count as absent, as forms send
+/// them. Control characters are rejected, because no stored text has them and PostgreSQL does not accept
+/// NUL.
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
@@ -24,8 +26,18 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
         if let Some((name, _)) = invalid {
             return Err(Problem::invalid(name, "must not contain control characters"));
         }
-        Ok(Self(extract::Query::try_from_uri(&parts.uri)?.0))
+        if pairs.iter().all(|(_, value)| !value.is_empty()) {
+            return Ok(Self(extract::Query::try_from_uri(&parts.uri)?.0));
+        }
+        Ok(Self(extract::Query::try_from_uri(&without_empty(&pairs))?.0))
     }
+}
+
+/// Returns a URI with those of the parameters that are not empty.
+fn without_empty(pairs: &[(String, String)]) -> Uri {
+    let given = pairs.iter().filter(|(_, value)| !value.is_empty());
+    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();
+    Uri::builder().path_and_query(format!("/?{query}")).build().unwrap_or_default()
 }
 
 /// Reads an empty parameter as absent, as forms send it.

@@ -66,6 +66,8 @@ impl<S: Sync, T: Updatable> OptionalFromRequest<S> for Update<T> {
         let mut fields: Fields<'_> = body::parse(json.check()?)?;
         let nested = T::adapt(&mut fields)?;
         let data_version = based_on.map_or_else(|| data_version(&fields), |v| Ok(Some(v)))?;
+        fields.remove("DataVersion");
+        body::check_names::<T>(&fields).map_err(|problem| problem.within(&nested))?;
         fields.retain(|name, _| T::FIELDS.contains(&name.as_str()));
         let changes = body::read_fields(&fields).map_err(|problem| problem.within(&nested))?;
         Ok(Some(Self { changes, fields: fields.into_keys().collect(), data_version, nested }))

@@ -1,6 +1,7 @@
 //! Uploads: bodies that are streamed to a service in chunks, without being held in memory.
 
 mod file_name;
+mod form_file;
 mod stored_file;
 
 use std::{
@@ -22,6 +23,7 @@ use futures::{
 use http_body_util::BodyExt;
 use tonic::Status;
 
+use self::form_file::form_file;
 pub(crate) use self::{file_name::file_name, stored_file::FileUpload};
 use crate::{
     body::{Bounds, body_error, bounded, media_type},
@@ -90,11 +92,21 @@ impl Upload {
         Ok(Self::File(bounded(&parts.headers, body, bounds)?))
     }
 
+    /// Takes the only file of a form, and returns its media type.
+    pub(crate) async fn only_file(request: Request) -> Result<(String, Self), Problem> {
+        let (media_type, file) = form_file(request).await?;
+        Ok((media_type, Self::File(file)))
+    }
+
     /// Takes the body of a request as a form with files.
     pub(crate) async fn form(request: Request) -> Result<Self, Problem> {
         let part: Part = |field| {
             let is_attachment = field.name() == Some(ATTACHMENT);
-            Some(FormFile { name: file_name(field)?, is_attachment, ..FormFile::default() })
+            Some(FormFile {
+                name: file_name(field.headers())?,
+                is_attachment,
+                ..FormFile::default()
+            })
         };
         Self::form_of(request, Bounds::UPLOAD, part).await
     }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use prost_reflect::DescriptorPool;
+use prost_reflect::{DescriptorPool, MessageDescriptor};
 
-use crate::shape::{alias, json_name, rust_path};
+use crate::shape::{alias, is_open, json_name, rust_path};
 
 /// Returns the implementations as Rust code.
 pub fn impls(pool: &DescriptorPool) -> Result<String, std::fmt::Error> {
@@ -22,6 +22,8 @@ pub fn impls(pool: &DescriptorPool) -> Result<String, std::fmt::Error> {
             .chain(message.fields().filter_map(|field| alias(&field)))
             .collect();
         writeln!(code, "    const FIELDS: &'static [&'static str] = &{known:?};")?;
+        writeln!(code, "    const SHOWN: &'static [&'static str] = &{:?};", shown(&message))?;
+        writeln!(code, "    const IS_OPEN: bool = {};", is_open(&message))?;
         writeln!(code, "    #[allow(clippy::single_match)]")?;
         writeln!(code, "    fn move_field(&mut self, field: &str, from: &mut Self) {{")?;
         writeln!(code, "        match field {{")?;
@@ -36,4 +38,21 @@ pub fn impls(pool: &DescriptorPool) -> Result<String, std::fmt::Error> {
         writeln!(code, "            _ => {{}}\n        }}\n    }}\n}}\n")?;
     }
     Ok(code)
+}
+
+/// Returns the JSON names of the fields of the record that an input is for, in all of its forms.
+fn shown(input: &MessageDescriptor) -> Vec<String> {
+    let Some(noun) = input.name().strip_suffix("Input") else { return Vec::new() };
+    let forms =
+        ["", "Entry", "Summary"].map(|form| format!("{}.{noun}{form}", input.package_name()));
+    let of_record =
+        |message: &MessageDescriptor| forms.iter().any(|form| form == message.full_name());
+    let records = input.parent_pool().all_messages().filter(of_record);
+    let mut names: Vec<String> = records
+        .flat_map(|record| record.fields().collect::<Vec<_>>())
+        .map(|f| json_name(&f))
+        .collect();
+    names.sort();
+    names.dedup();
+    names
 }

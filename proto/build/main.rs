@@ -5,15 +5,17 @@
 //! * In JSON, enums are the names of their variants, timestamps follow RFC 3339, and integers may
 //!   have a fraction of zero.
 //! * `…Request`, `…Batch` and `…Reply` messages are envelopes, which have no form in JSON or SQL.
-//! * `…Input` messages are written by clients. Single fields can be moved from one to another
-//!   (`Changes`), and each binds its fields to the columns it is written to (`InputColumns`).
+//! * `…Input` messages are written by clients, and refuse fields that they do not have. Single fields
+//!   can be moved from one to another (`Changes`), and each binds its fields to the columns it is
+//!   written to (`InputColumns`).
 //! * `…List` messages are nullable arrays.
 //! * Every other message is read from a row. Its `COLUMNS` are the list of a `select`: the names of
 //!   the fields, or the expressions in `[(assay.column) = "…"]`. `JSON` is the same as one object.
 //! * The records of `…Batch` messages can also be rendered from rows (`Columned`).
 //! * Messages with a `chunk` and `last` are pieces of a body that a call uploads (`UploadMessage`).
 //! * The table `POLICY` has the permissions that each method requires.
-//! * The table `EXAMPLES` has the examples of fields.
+//! * The table `EXAMPLES` has the examples of fields, and the table `ACCEPTED` the values that clients may
+//!   send, where those are fewer than the type has.
 //! * The table `READING` has the methods that only read, whose calls may be repeated, and how their
 //!   responses arrive: those named Get, BatchGet, List, Find, Export, Download or Watch.
 //! * The table `WAITING` has the methods that wait: those with a stream of requests or the option
@@ -64,6 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = Path::new(&out);
     fs::write(out.join("policy.rs"), policy::table(&pool)?)?;
     fs::write(out.join("examples.rs"), examples::table(&pool)?)?;
+    fs::write(out.join("accepted.rs"), examples::accepted(&pool)?)?;
     fs::write(out.join("changes.rs"), changes::impls(&pool)?)?;
     fs::write(out.join("columns.rs"), columns::impls(&pool)?)?;
     fs::write(out.join("uploads.rs"), uploads::impls(&pool)?)?;

@@ -40,6 +40,14 @@ impl Role {
     }
 }
 
+/// Returns whether an input ignores fields that it does not have.
+pub fn is_open(message: &MessageDescriptor) -> bool {
+    let Some(option) = message.parent_pool().get_extension_by_name("assay.open") else {
+        return false;
+    };
+    message.options().get_extension(&option).as_bool() == Some(true)
+}
+
 fn is_list(name: &str) -> bool {
     name.ends_with("List")
 }
@@ -58,6 +66,9 @@ fn message(codegen: Builder, message: MessageDescriptor) -> Builder {
     codegen = codegen
         .message_attribute(path, r#"#[cfg_attr(feature = "rest", derive(utoipa::ToSchema))]"#)
         .message_attribute(path, r#"#[serde(rename_all = "PascalCase")]"#);
+    if role == Role::Input && !is_open(&message) {
+        codegen = codegen.message_attribute(path, "#[serde(deny_unknown_fields)]");
+    }
     if role == Role::Record {
         codegen = codegen
             .message_attribute(path, r#"#[cfg_attr(feature = "sql", derive(sqlx::FromRow))]"#);

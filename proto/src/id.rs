@@ -29,6 +29,11 @@ macro_rules! ids {
                 text.map(Self::from_path).transpose()
             }
 
+            /// Parses the id in a path that may leave it out. Empty text counts as absent.
+            pub fn from_path_unless_empty(text: &str) -> Result<Option<Self>, Fault> {
+                (!text.is_empty()).then(|| Self::from_path(text)).transpose()
+            }
+
             /// Parses an id in a stored record or event. Text that is not an id is `Internal`.
             pub fn from_record(text: &str) -> Result<Self, Fault> {
                 parse(text).map(Self).ok_or_else(|| {

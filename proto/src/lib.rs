@@ -19,6 +19,7 @@ mod rendered;
 mod reply;
 mod result;
 mod timestamp;
+mod unknown_field;
 mod upload;
 mod value;
 
@@ -34,6 +35,7 @@ pub use self::{
     reply::Replies,
     result::worst,
     timestamp::Timestamp,
+    unknown_field::{nearest, unknown_field},
     upload::{Piece, UploadMessage},
     value::*,
 };
@@ -77,6 +79,7 @@ mod shapes;
 
 include!(concat!(env!("OUT_DIR"), "/policy.rs"));
 include!(concat!(env!("OUT_DIR"), "/examples.rs"));
+include!(concat!(env!("OUT_DIR"), "/accepted.rs"));
 include!(concat!(env!("OUT_DIR"), "/changes.rs"));
 include!(concat!(env!("OUT_DIR"), "/batches.rs"));
 include!(concat!(env!("OUT_DIR"), "/uploads.rs"));

@@ -9,7 +9,9 @@ use v1::{Inner, InnerList, Shape, ShapeInput};
 
 use crate::{
     Changes, CustomerId, Fault, Needs, Permission, Permissions, Reading, TestType, Timestamp,
-    catalog::{TestPlanInput, TestSetInput},
+    catalog::{EnvironmentInput, SubjectInput, TestCaseInput, TestPlanInput, TestSetInput},
+    identity::{CustomerInput, LoginInput, UserGroupInput, UserInput},
+    unknown_field,
 };
 
 #[test]
@@ -46,9 +48,12 @@ fn messages_round_trip_through_json() {
 }
 
 #[test]
-fn inputs_ignore_unknown_fields_and_reject_values_of_the_wrong_type() {
+fn inputs_reject_unknown_fields_and_values_of_the_wrong_type() {
     let read = |json: Value| serde_json::from_value::<ShapeInput>(json);
-    assert_eq!(read(json!({"email": "a", "Unknown": 1})).unwrap().name, "a");
+    assert_eq!(read(json!({"email": "a"})).unwrap().name, "a");
+    let unknown = read(json!({"Nmae": "a"})).unwrap_err().to_string();
+    let advice = "no such field; did you mean `Name`?".to_owned();
+    assert_eq!(unknown_field(&unknown), Some(("Nmae", advice)));
     assert_eq!(read(json!({"Enums": ["Default"]})).unwrap().enums, [1]);
     for wrong in [
         json!({"Name": null}),
@@ -65,7 +70,8 @@ fn inputs_ignore_unknown_fields_and_reject_values_of_the_wrong_type() {
 #[test]
 fn a_message_within_an_input_is_read_only_from_an_object_or_null() {
     let read = |gate: Value| serde_json::from_value::<TestSetInput>(json!({"Gate": gate}));
-    let gate = read(json!({"MaxFlakyTests": 2.0, "Unknown": 1})).unwrap().gate.unwrap();
+    let gate = read(json!({"MaxFlakyTests": 2.0})).unwrap().gate.unwrap();
+    assert!(read(json!({"MaxFlakyTsts": 2})).is_err());
     assert_eq!((gate.max_flaky_tests, gate.min_pass_rate), (Some(2), None));
     assert!(read(json!({})).unwrap().gate.is_some());
     assert_eq!(read(Value::Null).unwrap().gate, None);
@@ -178,4 +184,45 @@ fn only_methods_that_read_may_be_repeated() {
             "{name} should be a Get or a List"
         );
     }
+}
+
+/// Clients send records back as they have read them.
+#[test]
+fn inputs_know_the_fields_of_their_records_and_no_others() {
+    fn known<T: Changes>(fields: &str) {
+        for field in fields.split(' ') {
+            assert_eq!(T::check_name(field), Ok(()), "{field}");
+        }
+        let is_open = T::IS_OPEN;
+        assert_eq!(T::check_name("TargetGroop").is_ok(), is_open);
+    }
+    known::<TestCaseInput>(
+        "Id Identifier Name Description LastPlanStatus LastReportStatus LastResult LastSwName \
+         LastSwIdentifier ExecutionStatistics DataVersion Archived TestPlanList ProjectId",
+    );
+    known::<TestSetInput>(
+        "Id TestCases Archived DataVersion Description LastExecuted LastExecutionStatistic \
+         LastRunDuration LastSubjectId LastSwIdentifier LastSwName Name Priority ProjectId \
+         SelectedEnvironmentId SelectedSubjectId Tags StopOnFailure TimeOut",
+    );
+    known::<SubjectInput>(
+        "BaseSubjectIdentifier DataVersion FrameworkFileId Id Identifier InstallationFileId \
+         InstallationFileName InstructionFileId InstructionFileName Name ProjectId SoftwareFileId \
+         SoftwareFileName SubjectType Uri BaseSubjectId SoftwareFileSize ModificationAllowed \
+         NeedsPublicIp Variables Archived PassRate",
+    );
+    known::<TestPlanInput>(
+        "Id Status InputFileId SupportingFilesId AutomationSupportingFilesId \
+         AutomatedTestContainerId TestCaseId Description TestType MonitoringMessage DataVersion \
+         Instances Revision MinimumDurationInMin Variables TestReports ExecutionStatistics",
+    );
+    known::<EnvironmentInput>(
+        "Archived ContainedSubject DataVersion FileProjectId Id ImageFileId Name Password ProjectId \
+         TargetGroup Username ImageFileSize ModificationAllowed",
+    );
+    known::<CustomerInput>("Archived Name Subdomain Appliances Id DataVersion UserGroups");
+    known::<UserGroupInput>("Name Description UsagePermission Id DataVersion Archived");
+    // Clients name the email in several ways, and some send all of them.
+    known::<LoginInput>("Email email UserEmail Password");
+    known::<UserInput>("DisplayName Email email UserGroup");
 }

@@ -44,7 +44,7 @@ const { token } = await ok(
 );
 assay.use({
   onRequest({ request }) {
-    request.headers.set("Authentication", `Bearer ${token}`);
+    request.headers.set("Authorization", `Bearer ${token}`);
   },
 });
 
@@ -125,9 +125,12 @@ for (const report of completed.TestReports) {
 const uploaded = await ok(
   assay.POST("/api/projects/{projectId}/testsets/{testSetId}/results", {
     params: { path: { projectId, testSetId: set.Id } },
-    headers: { "Content-Type": "application/xml" },
-    body: await readFile(junit, "utf8"),
-    bodySerializer: (xml) => xml,
+    body: { file: await readFile(junit, "utf8") },
+    bodySerializer({ file }) {
+      const form = new FormData();
+      form.append("file", new File([file], "junit.xml"));
+      return form;
+    },
   }),
 );
 const { TestCasesTotal: total, TestCasesFailed: failed } = uploaded.Statistic;

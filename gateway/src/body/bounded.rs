@@ -30,6 +30,11 @@ impl Bounds {
     pub(crate) const FILE: Self = Self { size: usize::MAX, ..Self::UPLOAD };
 }
 
+/// A form has several files where one is expected.
+#[derive(Debug, thiserror::Error)]
+#[error("the form has several files")]
+pub(crate) struct SeveralFiles;
+
 /// Wraps a body, which then fails as soon as it exceeds its bounds. A body that declares a larger
 /// size is rejected at once. [`body_error`] translates the error for clients.
 pub(crate) fn bounded(headers: &HeaderMap, body: Body, bounds: Bounds) -> Result<Body, Problem> {
@@ -50,6 +55,9 @@ pub(crate) fn body_error(error: &(dyn Error + 'static)) -> Problem {
     }
     if caused_by::<TimeoutError>(error) {
         return Problem::too_slow();
+    }
+    if caused_by::<SeveralFiles>(error) {
+        return Problem::malformed("the form has several files: send one");
     }
     Problem::malformed("the body is incomplete")
 }

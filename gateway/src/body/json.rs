@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
+use assay_proto::{Changes, unknown_field};
 use assay_weight::Weight;
 use serde::{
     Deserializer,
@@ -77,6 +78,12 @@ pub(crate) fn parse<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T, P
     deserialize(&mut serde_json::Deserializer::from_str(json))
 }
 
+/// Fails if one of the fields is neither one of an input nor one of the record that the input is for.
+pub(crate) fn check_names<T: Changes>(fields: &Fields<'_>) -> Result<(), Problem> {
+    let unknown = fields.keys().find_map(|name| Some((name, T::check_name(name).err()?)));
+    unknown.map_or(Ok(()), |(name, advice)| Err(Problem::invalid(name, advice)))
+}
+
 /// Parses a message from its fields.
 pub(crate) fn read_fields<T: DeserializeOwned>(fields: &Fields<'_>) -> Result<T, Problem> {
     let fields = fields.iter().map(|(name, value)| (name.as_str(), *value));
@@ -108,6 +115,13 @@ pub(crate) fn invalid(path: &Path, cause: &str) -> Problem {
         let separator = if field.is_empty() { "" } else { "/" };
         let _ = write!(field, "{separator}{}", name.trim_end_matches('`'));
         return Problem::invalid(field, "is required");
+    }
+    if let Some((name, advice)) = unknown_field(cause) {
+        let separator = if field.is_empty() { "" } else { "/" };
+        if field.rsplit('/').next() != Some(name) {
+            let _ = write!(field, "{separator}{name}");
+        }
+        return Problem::invalid(field, advice);
     }
     let problem = match cause.rsplit_once(", expected ") {
         Some((_, expected)) => format!("must be {}", json_type(expected)),

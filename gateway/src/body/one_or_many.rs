@@ -1,15 +1,12 @@
-//! Bodies that are one object or an array of them.
+//! Bodies that are one object or an array of them. The document has the array only, because many generators
+//! of clients make nothing of a choice between the two.
 
-use std::{borrow::Cow, fmt, marker::PhantomData};
+use std::{fmt, marker::PhantomData};
 
 use axum::extract::{FromRequest, Request};
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
-};
-use utoipa::{
-    PartialSchema, ToSchema,
-    openapi::{OneOfBuilder, Ref, RefOr, Schema, schema::ArrayBuilder},
 };
 
 use super::{
@@ -54,24 +51,5 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Either<T> {
             all.push(one);
         }
         Ok(all)
-    }
-}
-
-impl<T: ToSchema> PartialSchema for OneOrMany<T> {
-    fn schema() -> RefOr<Schema> {
-        let one = || Ref::from_schema_name(T::name());
-        let one_or_many = OneOfBuilder::new().item(one()).item(ArrayBuilder::new().items(one()));
-        one_or_many.description(Some("One record, or an array of them.")).into()
-    }
-}
-
-impl<T: ToSchema> ToSchema for OneOrMany<T> {
-    fn name() -> Cow<'static, str> {
-        format!("OneOrMany{}s", T::name()).into()
-    }
-
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        schemas.push((T::name().into_owned(), T::schema()));
-        T::schemas(schemas);
     }
 }

@@ -9,7 +9,7 @@ use utoipa::openapi::{
     security::SecurityRequirement,
 };
 
-use super::{problems, versions};
+use super::{media, problems, versions, vocabularies};
 use crate::operation::{METHOD, operations};
 
 /// Parameter of a path with the secret of a share link.
@@ -18,16 +18,33 @@ const SECRET: &str = "token";
 pub(super) fn apply(document: &mut OpenApi) {
     let components = document.components.get_or_insert_default();
     problems::define(components);
+    vocabularies::describe(components);
     for (path, item) in &mut document.paths.paths {
         for (method, operation) in operations(item) {
             describe_path_parameters(path, operation);
             describe_permission(operation);
+            media::describe(operation);
             versions::describe_update(method, operation, components);
             versions::describe_headers(method, operation, components);
             problems::describe(method, operation);
         }
     }
+    allow_null_in_new_records(document);
     remove_unused_inputs(document);
+}
+
+/// Describes that fields of the bodies of new records may be null. The `Changes` of a record are described
+/// before, from the same inputs.
+fn allow_null_in_new_records(document: &mut OpenApi) {
+    let components = document.components.get_or_insert_default();
+    let all = document.paths.paths.values_mut().flat_map(operations);
+    for (_, operation) in all {
+        if let Some(input) = media::body_schema(operation).and_then(media::name)
+            && input.ends_with("Input")
+        {
+            vocabularies::allow_null(components, input);
+        }
+    }
 }
 
 /// Removes input schemas that no request refers to: updates refer to their `Changes` schema

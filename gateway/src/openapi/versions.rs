@@ -8,6 +8,8 @@ use utoipa::openapi::{
     schema::{SchemaType, Type},
 };
 
+use super::media::name;
+
 const JSON: &str = "application/json";
 
 /// Description of entity tags.
@@ -23,7 +25,7 @@ pub(super) fn describe_update(
 ) -> Option<()> {
     let RefOr::T(body) = operation.request_body.as_mut()? else { return None };
     let RefOr::T(content) = body.content.get_mut(JSON)? else { return None };
-    let noun = input(content.schema.as_ref()?)?.strip_suffix("Input")?.to_owned();
+    let noun = name(content.schema.as_ref()?)?.strip_suffix("Input")?.to_owned();
     let record = components.schemas.get(noun.trim_end_matches("Data"))?.clone();
     if !matches!(method, "PUT" | "GET") || !is_versioned(&record) {
         return None;
@@ -48,14 +50,6 @@ pub(super) fn describe_update(
                        compared";
     operation.parameters.get_or_insert_default().push(header_parameter("If-Match", description));
     Some(())
-}
-
-/// Returns the name of the schema of a body that may be optional.
-fn input(schema: &RefOr<Schema>) -> Option<&str> {
-    match schema {
-        RefOr::T(Schema::OneOf(choice)) => choice.items.iter().find_map(name),
-        schema => name(schema),
-    }
 }
 
 /// Removes `null` from the schema of a change if the record always has the field.
@@ -123,13 +117,6 @@ fn schema(response: &Response) -> Option<&RefOr<Schema>> {
     match response.content.get(JSON)? {
         RefOr::T(content) => content.schema.as_ref(),
         RefOr::Ref(_) => None,
-    }
-}
-
-fn name(schema: &RefOr<Schema>) -> Option<&str> {
-    match schema {
-        RefOr::Ref(name) => name.ref_location.rsplit('/').next(),
-        RefOr::T(_) => None,
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) async fn add_logs(
 
 /// Returns a field as a file: those with a file name are attachments, and the other has the logs.
 fn part(field: &Field<'_>) -> Option<FormFile> {
-    let name = file_name(field);
+    let name = file_name(field.headers());
     Some(FormFile {
         is_attachment: name.is_some(),
         name: name.or_else(|| field.name().map(str::to_owned))?,

@@ -14,10 +14,12 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
+use super::media;
 use crate::{
+    body::media_type,
     download,
     list::{List, Listing},
-    path::Path,
+    path::{Path, ShortRoutes},
     problem::Problem,
     query::Query,
     response::{Json, Resource},
@@ -26,20 +28,20 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(list))
+    OpenApiRouter::new().routes_also_short(routes!(list))
 }
 
 /// Returns the routes whose duration depends on the connection.
 pub(super) fn slow_routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
-        .routes(routes!(upload))
+        .routes_also_short(routes!(upload))
         .routes(routes!(upload_of_lease))
         .routes(routes!(download))
 }
 
 impl Resource for Artifact {}
 
-/// The body of a request as a file, and its media type.
+/// The body of a request as a file, or the file of a form, and its media type.
 struct ArtifactUpload {
     content_type: String,
     upload: Upload,
@@ -49,6 +51,10 @@ impl<S: Sync> FromRequest<S> for ArtifactUpload {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        if media_type(request.headers()).as_deref() == Some("multipart/form-data") {
+            let (content_type, upload) = Upload::only_file(request).await?;
+            return Ok(Self { content_type, upload });
+        }
         let content_type = request.headers().get(CONTENT_TYPE).map(|value| value.to_str());
         let content_type = content_type.transpose().unwrap_or_default().unwrap_or_default();
         let content_type = content_type.to_owned();
@@ -85,8 +91,8 @@ async fn list(
     operation_id = "upload_artifact", tag = "Results",
     params(("name" = String, Path, description = "The name of the file: at most 200 letters, \
         digits, `.`, `_` and `-`", example = "payment.log")),
-    request_body(content = String, content_type = "application/octet-stream",
-        description = "The file, of any media type", example = json!("09:30:04 The bank said yes\n")),
+    request_body(content = media::ArtifactInput, content_type = "multipart/form-data",
+        description = media::ARTIFACT, example = json!({"file": media::LOG})),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ArtifactService/UploadArtifact"))),
     responses((status = OK, description = "The file has been stored", body = Artifact)),
 )]
@@ -113,8 +119,8 @@ async fn upload(
     operation_id = "upload_artifact_of_lease", tag = "Automation",
     params(("name" = String, Path, description = "The name of the file: at most 200 letters, \
         digits, `.`, `_` and `-`", example = "payment.log")),
-    request_body(content = String, content_type = "application/octet-stream",
-        description = "The file, of any media type", example = json!("09:30:04 The bank said yes\n")),
+    request_body(content = media::ArtifactInput, content_type = "multipart/form-data",
+        description = media::ARTIFACT, example = json!({"file": media::LOG})),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ArtifactService/UploadArtifactOfLease"))),
     responses((status = OK, description = "The file has been stored", body = Artifact)),
 )]
@@ -172,7 +178,7 @@ struct SignedLink {
     responses(
         (status = OK, description = "The file", body = String,
             content_type = "application/octet-stream",
-            example = json!("09:30:04 The bank said yes\n")),
+            example = json!(media::LOG)),
     ),
 )]
 async fn download(

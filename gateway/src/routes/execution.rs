@@ -24,7 +24,7 @@ use crate::{
     body::Body,
     idempotency::IdempotencyKey,
     list::{List, Listing},
-    path::Path,
+    path::{Path, ShortRoutes},
     problem::Problem,
     query::Query,
     response::{Created, Resource, Streamed, StreamedResource},
@@ -41,11 +41,11 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .merge(open::routes())
         .routes(routes!(list_recent, start))
         .routes(routes!(list_history))
-        .routes(routes!(get, cancel))
+        .routes_also_short(routes!(get, cancel))
         .merge(summary::routes())
         .merge(verdict::routes())
         .merge(export::routes())
-        .routes(routes!(complete))
+        .routes_also_short(routes!(complete))
 }
 
 impl Resource for Execution {

@@ -12,14 +12,14 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     list::{List, Listing},
-    path::{Path, unless_zero},
+    path::{Path, ShortRoutes, unless_zero},
     problem::Problem,
     query::{Query, unless_empty},
     services::{Failures, Services},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(list))
+    OpenApiRouter::new().routes_also_short(routes!(list))
 }
 
 /// The failures to return.
@@ -38,8 +38,7 @@ struct Filter {
 /// Lists the causes of the failures of an execution, those with the most test cases first.
 ///
 /// Failures have the same cause if their messages are the same apart from values that differ between
-/// runs, such as ports, ids and durations. `q` searches in the messages. `0` instead of the id of the
-/// project is the permanent URL.
+/// runs, such as ports, ids and durations. `q` searches in the messages.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/executions/{executionId}/failures",
     operation_id = "list_failures", tag = "Executions", params(Filter, Listing),

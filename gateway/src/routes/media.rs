@@ -12,13 +12,21 @@ pub(crate) const EXAMPLE: &str = r#"<testsuite name="checkout" tests="1">
 </testsuite>
 "#;
 
-/// A report of `go test -json` for the documentation.
-pub(super) const GO_EXAMPLE: &str = r#"{"Action":"run","Package":"checkout","Test":"TestPayByCard"}
-{"Action":"pass","Package":"checkout","Test":"TestPayByCard","Elapsed":8.3}
-"#;
+/// Description of the body of an upload of reports.
+pub(super) const REPORTS: &str = "The report, in one or several files. A body that is a single file \
+    may also be sent without a form, as `application/xml`, `text/xml`, `application/json`, \
+    `application/x-ndjson`, `text/plain` or `application/zip`.";
 
-/// A TAP report for the documentation.
-pub(super) const TAP_EXAMPLE: &str = "TAP version 14\n1..1\nok 1 - pay_by_card\n";
+/// A line with a result, for the documentation.
+pub(super) const LINE: &str =
+    "{\"Identifier\":\"checkout.pay_by_card\",\"InstanceNr\":1,\"Result\":\"Passed\"}\n";
+
+/// A log for the documentation.
+pub(super) const LOG: &str = "09:30:04 The bank said yes\n";
+
+/// Description of the body of an upload of an artifact.
+pub(super) const ARTIFACT: &str = "The file. It may also be sent without a form, as the body of any \
+    other media type, which is then the one of the file.";
 
 /// Returns a CTRF report for the documentation.
 pub(crate) fn ctrf_example() -> Value {
@@ -88,7 +96,7 @@ impl<S: Sync> FromRequest<S> for ReportUpload {
     }
 }
 
-/// A report in CTRF, of Playwright or of Cucumber, as the tool writes it.
+/// A report in CTRF.
 #[derive(ToSchema)]
 #[schema(value_type = Object)]
 pub(crate) struct JsonReport(());
@@ -96,12 +104,23 @@ pub(crate) struct JsonReport(());
 /// A form with reports. Each may have a format of its own.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only documents the form, which is streamed")]
-pub(super) struct FilesInput {
-    /// The files as written by test tools, in fields of any name. Files of Allure results together
-    /// are one report.
-    #[schema(value_type = Vec<String>, format = Binary)]
+pub(super) struct ReportsInput {
+    /// The file as written by the test tool. Files in fields of any other name are reports too.
+    #[schema(value_type = String, format = Binary)]
     file: Vec<u8>,
+    /// Further files. Files of Allure results together are one report.
+    #[schema(value_type = Vec<String>, format = Binary, required = false)]
+    files: Option<Vec<u8>>,
     /// The files that reports refer to. The name of each is the path in the report.
     #[schema(value_type = Vec<String>, format = Binary, required = false)]
     attachment: Option<Vec<u8>>,
+}
+
+/// A form with one file.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only documents the form, which is streamed")]
+pub(super) struct ArtifactInput {
+    /// The file. The media type of the field is that of the file.
+    #[schema(value_type = String, format = Binary)]
+    file: Vec<u8>,
 }

@@ -12,11 +12,11 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     execution::location,
-    media::{self, EXAMPLE, GO_EXAMPLE, ReportUpload, ResultsUpload, TAP_EXAMPLE, ctrf_example},
+    media::{self, ReportUpload, ResultsUpload},
 };
 use crate::{
     idempotency::IdempotencyKey,
-    path::Path,
+    path::{Path, ShortRoutes},
     problem::Problem,
     query::Query,
     response::{Created, Json, Resource, Streamed},
@@ -25,7 +25,10 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(report)).routes(routes!(add)).routes(routes!(upload))
+    OpenApiRouter::new()
+        .routes_also_short(routes!(report))
+        .routes_also_short(routes!(add))
+        .routes(routes!(upload))
 }
 
 impl Resource for ReportedResults {}
@@ -38,10 +41,8 @@ impl Resource for ReportedResults {}
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/executions/{executionId}/results",
     operation_id = "report_results", tag = "Results",
-    request_body(description = "The results of the instances", content(
-        (Vec<InstanceResultInput> = "application/json"),
-        (InstanceResultInput = "application/x-ndjson"),
-    )),
+    request_body(content = Vec<InstanceResultInput>,
+        description = "The results of the instances. The same as `application/x-ndjson` has one per line."),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ResultService/ReportResults"))),
     responses((status = OK, description = "The outcome for each result", body = ReportedResults)),
 )]
@@ -86,14 +87,8 @@ struct ReporterQuery {
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/executions/{executionId}/reports",
     operation_id = "add_report", tag = "Results", params(ReporterQuery),
-    request_body(description = "The report, in one or several files", content(
-        (String = "application/xml", example = json!(EXAMPLE)),
-        (String = "text/xml", example = json!(EXAMPLE)),
-        (media::JsonReport = "application/json", example = json!(ctrf_example())),
-        (String = "application/x-ndjson", example = json!(GO_EXAMPLE)),
-        (String = "text/plain", example = json!(TAP_EXAMPLE)),
-        (media::FilesInput = "multipart/form-data", example = json!({"file": [EXAMPLE]})),
-    )),
+    request_body(content = media::ReportsInput, content_type = "multipart/form-data",
+        description = media::REPORTS, example = json!({"file": media::EXAMPLE})),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ResultService/AddReport"))),
     responses((status = OK, description = "The number of attempts", body = ReportedResults)),
 )]
@@ -159,14 +154,8 @@ struct TestRunQuery {
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testsets/{testSetId}/results",
     operation_id = "upload_results", tag = "Results", params(TestRunQuery, IdempotencyKey),
-    request_body(description = "The report, in one or several files", content(
-        (String = "application/xml", example = json!(EXAMPLE)),
-        (String = "text/xml", example = json!(EXAMPLE)),
-        (media::JsonReport = "application/json", example = json!(ctrf_example())),
-        (String = "application/x-ndjson", example = json!(GO_EXAMPLE)),
-        (String = "text/plain", example = json!(TAP_EXAMPLE)),
-        (media::FilesInput = "multipart/form-data", example = json!({"file": [EXAMPLE]})),
-    )),
+    request_body(content = media::ReportsInput, content_type = "multipart/form-data",
+        description = media::REPORTS, example = json!({"file": media::EXAMPLE})),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ResultService/UploadResults"))),
     responses((status = CREATED, description = "The execution", body = Execution)),
 )]

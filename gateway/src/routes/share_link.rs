@@ -12,21 +12,29 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     body::Body,
     list::{List, Listing},
-    path::{Path, unless_zero},
+    path::{Path, ShortRoutes, unless_zero},
     problem::Problem,
     response::{Created, Json, Resource},
     services::{Services, ShareLinks},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(delete))
+    OpenApiRouter::new().routes_also_short(routes!(list, create)).routes_also_short(routes!(delete))
 }
 
 impl Resource for NewShareLink {}
 
+/// Returns the path of an execution, as the request has it.
+fn path_of(project_id: &str, execution_id: &str) -> String {
+    match project_id {
+        "" => format!("/api/executions/{execution_id}"),
+        _ => format!("/api/projects/{project_id}/executions/{execution_id}"),
+    }
+}
+
 /// Lists the share links of an execution that have not expired, newest first.
 ///
-/// `0` instead of the id of the project is the permanent URL. `q` searches in the names of the users
+/// `q` searches in the names of the users
 /// who created them.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/executions/{executionId}/shares",
@@ -61,11 +69,11 @@ async fn create(
     Path((project_id, execution_id)): Path<(String, String)>,
     Body(input): Body<ShareLinkInput>,
 ) -> Result<Created<Json<NewShareLink>>, Problem> {
-    let path = format!("/api/projects/{project_id}/executions/{execution_id}/shares");
+    let execution = path_of(&project_id, &execution_id);
     let (project_id, share_link) = (unless_zero(project_id), Some(input));
     let request = CreateShareLinkRequest { project_id, execution_id, share_link };
     let created = links.create_share_link(caller.call(request)).await?.into_inner();
-    Ok(Created(format!("{path}/{}", created.id), Json(created)))
+    Ok(Created(format!("{execution}/shares/{}", created.id), Json(created)))
 }
 
 /// Revokes a share link immediately.

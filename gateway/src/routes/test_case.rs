@@ -23,7 +23,7 @@ use crate::{
     body::Body,
     gathered::CaseCalls,
     list::{List, Listing},
-    path::{Path, read_only},
+    path::{Path, read_only, shortened},
     problem::Problem,
     query::Query,
     response::{Created, Json, Resource},
@@ -41,6 +41,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(list_never_run))
         .routes(routes!(get, update, delete))
         .routes(routes!(get_permanent).map(read_only))
+        .routes(shortened(routes!(get_permanent)))
         .merge(aliases::routes())
         .merge(export::routes())
 }

@@ -18,7 +18,7 @@ use utoipa_axum::{
 
 use crate::{
     body::Body,
-    path::{Path, read_only},
+    path::{Path, read_only, shortened},
     problem::Problem,
     response::{Created, Json, Resource},
     services::{Services, TestPlans},
@@ -30,6 +30,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(create))
         .routes(routes!(get, update))
         .routes(routes!(get_permanent).map(read_only))
+        .routes(shortened(routes!(get_permanent)))
         .routes(routes!(transfer))
         .merge(automation_steps::routes())
 }

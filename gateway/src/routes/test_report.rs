@@ -17,7 +17,7 @@ use utoipa_axum::{
 
 use crate::{
     list::{List, WithoutSearch},
-    path::{Path, read_only},
+    path::{Path, ShortRoutes, given, read_only},
     problem::Problem,
     response::{Json, Resource},
     services::{Services, TestReports},
@@ -25,14 +25,14 @@ use crate::{
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
-        .routes(routes!(get))
+        .routes_also_short(routes!(get))
         .merge(review::routes())
         .routes(routes!(get_permanent).map(read_only))
         .merge(debug::routes())
         .merge(list::routes())
-        .routes(routes!(list_instances))
-        .routes(routes!(get_instance))
-        .routes(routes!(get_statistics))
+        .routes_also_short(routes!(list_instances))
+        .routes_also_short(routes!(get_instance))
+        .routes_also_short(routes!(get_statistics))
 }
 
 impl Resource for TestReport {
@@ -69,9 +69,9 @@ async fn get(
     Path((project_id, test_case_id, test_plan_id, id)): Path<ReportPath>,
 ) -> Result<Json<TestReport>, Problem> {
     let request = GetTestReportRequest {
-        project_id: Some(project_id),
-        test_case_id: Some(test_case_id),
-        test_plan_id: Some(test_plan_id),
+        project_id: given(project_id),
+        test_case_id: given(test_case_id),
+        test_plan_id: given(test_plan_id),
         id,
     };
     let report = reports.get_test_report(caller.call(request)).await?;

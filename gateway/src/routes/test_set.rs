@@ -18,7 +18,7 @@ use utoipa_axum::{
 use crate::{
     body::Body,
     list::{List, Listing},
-    path::{Path, read_only},
+    path::{Path, read_only, shortened},
     problem::Problem,
     response::{Created, Json, Resource, Streamed, StreamedResource},
     services::{Services, TestSets},
@@ -33,6 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(list_recent))
         .routes(routes!(get, update, delete))
         .routes(routes!(get_permanent).map(read_only))
+        .routes(shortened(routes!(get_permanent)))
         .merge(membership::routes())
         .merge(of_test_case::routes())
 }

@@ -76,7 +76,7 @@ impl Session {
 /// Returns a field as a file, if it is one.
 fn part(field: &Field<'_>) -> Option<FormFile> {
     Some(FormFile {
-        name: file_name(field)?,
+        name: file_name(field.headers())?,
         is_attachment: true,
         content_type: field.content_type().unwrap_or_default().to_owned(),
     })

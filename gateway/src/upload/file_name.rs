@@ -1,13 +1,12 @@
 //! Names of the files of a form.
 
-use axum::extract::multipart::Field;
-use http::header::CONTENT_DISPOSITION;
+use http::{HeaderMap, header::CONTENT_DISPOSITION};
 
-/// Returns the name of the file that a field is, if it is one.
+/// Returns the name of the file that a field with these headers is, if it is one.
 ///
 /// The parser of forms leaves the backslashes in it that escape others.
-pub(crate) fn file_name(field: &Field<'_>) -> Option<String> {
-    let header = field.headers().get(CONTENT_DISPOSITION)?;
+pub(crate) fn file_name(headers: &HeaderMap) -> Option<String> {
+    let header = headers.get(CONTENT_DISPOSITION)?;
     parameter(std::str::from_utf8(header.as_bytes()).ok()?, "filename")
 }
 

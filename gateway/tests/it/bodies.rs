@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use axum::body::Body;
 use http::StatusCode;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::api::{Api, ID};
 
@@ -26,7 +26,7 @@ async fn an_unreadable_body_is_malformed() {
 #[tokio::test]
 async fn nesting_is_limited_to_64_levels() {
     let api = Api::start().await;
-    let deep = format!(r#"{{"Name":"[[\"","Deep":{}{}}}"#, "[".repeat(63), "]".repeat(63));
+    let deep = format!(r#"{{"Name":"[[\"","OverallResult":{}{}}}"#, "[".repeat(63), "]".repeat(63));
     assert_eq!(api.json("POST", "/api/projects", deep).await.status, StatusCode::CREATED);
 }
 
@@ -55,6 +55,34 @@ async fn a_field_of_the_wrong_type_is_named() {
         let problem = answer.problem(422, "invalid");
         assert_eq!(problem["errors"], json!([{"pointer": field, "detail": detail}]), "{body}");
     }
+}
+
+#[tokio::test]
+async fn an_unknown_field_is_refused_and_the_nearest_one_suggested() {
+    let api = Api::start().await;
+    let (projects, subjects) = ("/api/projects", "/api/projects/p/subjects");
+    let subject = |variable: Value| {
+        json!({"Identifier": "1", "Name": "a", "SubjectType": "Webpage", "Uri": "https://a.example/",
+            "Variables": [variable]})
+    };
+    for (method, path, body, field, advice) in [
+        ("POST", projects, json!({"Name": "a", "Descripton": ""}), "/Descripton", "`Description`"),
+        ("PUT", "/api/projects/p", json!({"name": "a"}), "/name", "`Name`"),
+        ("PUT", "/api/projects/p", json!({"Colour": "red"}), "/Colour", "no such field"),
+        ("POST", subjects, subject(json!({"Nmae": "a"})), "/Variables/0/Nmae", "`Name`"),
+    ] {
+        let answer = api.json(method, path, &body).await;
+        let problem = answer.problem(422, "invalid");
+        assert_eq!(problem["errors"][0]["pointer"], field, "{body}");
+        let detail = problem["errors"][0]["detail"].as_str().unwrap();
+        assert!(detail.contains(advice), "{body}: {detail}");
+    }
+    // A client may send a record as it was read.
+    let record =
+        json!({"Name": "a", "Id": "x", "CustomerId": "y", "OverallResult": null, "Archived": true});
+    let created = api.json("POST", projects, &record).await;
+    assert_eq!(created.status, StatusCode::CREATED);
+    api.json("PUT", "/api/projects/p", &record).await.ok();
 }
 
 #[tokio::test]

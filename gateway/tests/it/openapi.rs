@@ -74,6 +74,58 @@ async fn the_pages_load_nothing_from_other_hosts() {
     }
 }
 
+/// Many generators send a body in the first of several media types, or in none, and cannot express a choice
+/// between schemas.
+#[test]
+fn a_body_has_one_media_type_and_no_choice() {
+    for (method, path, operation) in operations() {
+        let Some(content) = operation["requestBody"]["content"].as_object() else { continue };
+        assert_eq!(content.len(), 1, "{method} {path}");
+        for (media_type, content) in content {
+            assert!(content["schema"]["oneOf"].is_null(), "{method} {path}");
+            let is_known =
+                ["application/json", "multipart/form-data"].contains(&media_type.as_str());
+            assert!(is_known, "{method} {path}: {media_type}");
+        }
+    }
+}
+
+/// A client that takes a file for a text changes its bytes.
+#[test]
+fn files_are_binary() {
+    for (method, path, operation) in operations() {
+        for response in operation["responses"].as_object().unwrap().values() {
+            for (media_type, content) in response["content"].as_object().into_iter().flatten() {
+                let is_text = media_type.starts_with("text/");
+                if content["schema"]["type"] == "string" && !is_text {
+                    let format = &content["schema"]["format"];
+                    assert_eq!(format, "binary", "{method} {path}: {media_type}");
+                }
+            }
+        }
+    }
+}
+
+/// Each record that has a permanent URL has a short path, and so has everything below an execution.
+#[test]
+fn records_have_short_paths() {
+    let all = operations();
+    let has = |method: &str, path: &str| all.iter().any(|(m, p, _)| m == method && p == path);
+    for (method, path, operation) in &all {
+        let long = "/api/projects/{projectId}/executions/{executionId}";
+        if let Some(rest) = path.strip_prefix(long) {
+            let short = format!("/api/executions/{{executionId}}{rest}");
+            assert!(has(method, &short), "{method} {short}");
+        }
+        let names = operation["parameters"].as_array().unwrap().iter();
+        let in_path = names.filter(|parameter| parameter["in"] == "path").count();
+        assert_eq!(in_path, path.matches('{').count(), "{method} {path}");
+    }
+    for short in ["testreports/{testReportId}", "testcases/{testCaseId}", "testsets/{testSetId}"] {
+        assert!(has("GET", &format!("/api/{short}")), "{short}");
+    }
+}
+
 fn schemas() -> serde_json::Map<String, Value> {
     let document = serde_json::to_value(assay_gateway::openapi()).unwrap();
     document["components"]["schemas"].as_object().unwrap().clone()

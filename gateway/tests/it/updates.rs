@@ -173,8 +173,11 @@ async fn the_largest_records_can_be_sent_back_unchanged() {
 #[tokio::test]
 async fn a_get_whose_body_names_no_field_reads_a_test_set() {
     let api = Api::start().await;
-    for body in ["{}", r#"{"Unknown":1}"#] {
+    for body in ["{}", r#"{"Id":"s","LastSwName":null}"#] {
         let read = api.send(api.request("GET", SET), Body::from(body)).await;
         assert_eq!(read.ok()["Name"], "p", "{body}");
     }
+    let misspelt = Body::from(r#"{"Nmae":"n"}"#);
+    let refused = api.send(api.request("GET", SET), misspelt).await;
+    assert_eq!(refused.invalid_fields(), ["/Nmae"]);
 }

@@ -10,10 +10,11 @@ use assay_database::begin;
 use assay_proto::{
     CustomerId, Fault,
     identity::{
-        ExchangeApiTokenRequest, KeySet, ListRevocationsRequest, LoginRequest, RefineRequest,
-        RevocationList, Token, token_service_server,
+        ExchangeApiTokenRequest, KeySet, ListRevocationsRequest, LoginInput, LoginRequest,
+        RefineRequest, RevocationList, Token, token_service_server,
     },
 };
+use assay_records::Check;
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
@@ -39,12 +40,24 @@ pub(crate) struct TokenService {
     pub(crate) revocations: Revocations,
 }
 
+/// Checks that a login names an account and has a password.
+fn check_login(login: &LoginInput) -> Result<(), Fault> {
+    let mut check = Check::default();
+    for (field, text) in [("Email", &login.email), ("Password", &login.password)] {
+        if text.is_empty() {
+            check.refuse(field, "is required");
+        }
+    }
+    check.done()
+}
+
 #[tonic::async_trait]
 impl token_service_server::TokenService for TokenService {
     async fn login(&self, request: Request<LoginRequest>) -> Result<Response<Token>, Status> {
         let address = client_address(&request);
         let LoginRequest { login, host } = request.into_inner();
         let login = login.unwrap_or_default();
+        check_login(&login)?;
         let subdomain = rules::subdomain(&host, self.login.config.base_domain.as_deref());
         let attempt = Attempt::new(&login.email, subdomain, address);
         let token = self.login.log_in(&attempt, login.password.into()).await?;

@@ -1,7 +1,10 @@
 //! Artifacts of executions: uploads and downloads.
 
 use assay_testkit::{Answer, Api};
-use reqwest::Method;
+use reqwest::{
+    Method,
+    multipart::{Form, Part},
+};
 use serde_json::json;
 
 use crate::{
@@ -13,6 +16,36 @@ use crate::{
 async fn put(api: &Api, path: &str, content_type: &str, file: Vec<u8>) -> Answer {
     let request = api.request(Method::PUT, path).header("Content-Type", content_type);
     Answer::of(request.body(file)).await
+}
+
+/// Clients that are generated send files as forms.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_a_form_is_stored_byte_for_byte() {
+    let customer = Customer::new().await;
+    let opened = json!({"Project": "Shop", "TestSet": "Nightly"});
+    let execution = customer.api.post("/api/executions", opened).await.created();
+    // The short path, without the project.
+    let at = format!("/api/executions/{}/results/artifacts", id(&execution));
+    let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    let part = |bytes: &[u8]| {
+        Part::bytes(bytes.to_vec()).file_name("any.bin").mime_str("image/png").unwrap()
+    };
+    let send = |form: Form| {
+        let request = customer.api.request(Method::PUT, &format!("{at}/shot.png"));
+        Answer::of(request.multipart(form))
+    };
+    let form = Form::new().text("note", "no file").part("file", part(&bytes));
+    assert_eq!(send(form).await.ok()["Size"], json!(bytes.len()));
+    let listed = customer.api.get(&at).await.ok();
+    assert_eq!(listed[0]["ContentType"], "image/png");
+    let link = listed[0]["Uri"].as_str().unwrap().strip_prefix("https://assay.test").unwrap();
+    let read = customer.anonymous().request(Method::GET, link).send().await.unwrap();
+    assert!(read.bytes().await.unwrap() == bytes);
+
+    let several = Form::new().part("file", part(b"a")).part("more", part(b"b"));
+    send(several).await.expect(400);
+    let none = Form::new().text("file", "no file");
+    assert_eq!(send(none).await.expect(422).json()["errors"][0]["pointer"], "/file");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -27,7 +27,7 @@ async fn every_answer_to_a_generated_request_conforms_to_the_document() {
     let run = Command::new(&schemathesis)
         .arg("run")
         .arg(format!("{}/api/openapi.json", world.url()))
-        .args(["--header", &format!("Authentication: {}", tenant.api.token())])
+        .args(["--header", &format!("Authorization: Bearer {}", tenant.api.token())])
         // The answer of this operation never ends.
         .args(["--exclude-operation-id", "watch_notifications"])
         // This operation ends the session.

@@ -49,6 +49,7 @@ mod reviews;
 mod settings;
 mod share_links;
 mod shared;
+mod short_paths;
 mod slow;
 mod smtp;
 mod stream;

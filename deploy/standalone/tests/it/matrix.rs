@@ -7,7 +7,10 @@ pub(crate) mod operation;
 use std::collections::{BTreeMap, btree_map::Entry};
 
 use assay_testkit::Api;
-use reqwest::Method;
+use reqwest::{
+    Method,
+    multipart::{Form, Part},
+};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -38,9 +41,10 @@ async fn send(api: &Api, operation: &Operation, path: &str, body: Option<Value>)
     let request = api.request(operation.method.clone(), path);
     let request = match (operation.media_type(), body) {
         (Some("application/json"), Some(body)) => request.json(&body),
-        (Some("application/xml"), _) => request
-            .header("Content-Type", "application/xml")
-            .body(r#"<testsuite><testcase name="a" classname="b"/></testsuite>"#),
+        (Some("multipart/form-data"), _) => {
+            let report = r#"<testsuite><testcase name="a" classname="b"/></testsuite>"#;
+            request.multipart(Form::new().part("file", Part::text(report).file_name("junit.xml")))
+        }
         (Some(media_type), _) => request.header("Content-Type", media_type).body("x"),
         (None, _) => request,
     };

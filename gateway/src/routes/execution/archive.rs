@@ -9,7 +9,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{filter::Filter, list_of};
 use crate::{
     list::{List, Listing},
-    path::Path,
+    path::{Path, ShortRoutes},
     problem::Problem,
     query::Query,
     services::{Executions, Services},
@@ -17,7 +17,7 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(update))
+    OpenApiRouter::new().routes(routes!(list)).routes_also_short(routes!(update))
 }
 
 impl Updatable for ExecutionInput {}

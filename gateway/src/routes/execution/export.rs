@@ -1,7 +1,7 @@
 //! `…/executions/{executionId}/junit`, `…/ctrf` and `…/results`.
 
 use assay_auth::Caller;
-use assay_proto::execution::{ExportResultsRequest, InstanceResultInput, ReportFormat};
+use assay_proto::execution::{ExportResultsRequest, ReportFormat};
 use axum::{
     extract::State,
     response::{IntoResponse, Response},
@@ -11,7 +11,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     download,
-    path::Path,
+    path::{Path, ShortRoutes},
     problem::Problem,
     routes::media,
     services::{Results, Services},
@@ -19,9 +19,9 @@ use crate::{
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
-        .routes(routes!(export))
-        .routes(routes!(export_as_ctrf))
-        .routes(routes!(export_as_lines))
+        .routes_also_short(routes!(export))
+        .routes_also_short(routes!(export_as_ctrf))
+        .routes_also_short(routes!(export_as_lines))
 }
 
 /// Exports an execution as JUnit XML.
@@ -72,8 +72,8 @@ async fn export_as_ctrf(
     get, path = "/api/projects/{projectId}/executions/{executionId}/results",
     operation_id = "export_results_as_lines", tag = "Results",
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ResultService/ExportResults"))),
-    responses((status = OK, description = "The results", body = InstanceResultInput,
-        content_type = "application/x-ndjson")),
+    responses((status = OK, description = "The results", body = String,
+        content_type = "application/x-ndjson", example = json!(media::LINE))),
 )]
 async fn export_as_lines(
     results: State<Results>,

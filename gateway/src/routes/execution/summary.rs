@@ -6,14 +6,14 @@ use axum::extract::State;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    path::{Path, unless_zero},
+    path::{Path, ShortRoutes, unless_zero},
     problem::Problem,
     response::{Json, Resource},
     services::{Executions, Services},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(get))
+    OpenApiRouter::new().routes_also_short(routes!(get))
 }
 
 impl Resource for ExecutionSummary {
@@ -30,8 +30,7 @@ impl Resource for ExecutionSummary {
 ///
 /// Results are compared with those of the series: the executions of the same test set, environment
 /// and branch that had ended when this one was requested, at most ten. A branch without any is
-/// compared with the default branch of the project. `0` instead of the id of the project is the
-/// permanent URL.
+/// compared with the default branch of the project.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/executions/{executionId}/summary",
     operation_id = "get_execution_summary", tag = "Executions",

@@ -13,7 +13,7 @@ use http::{HeaderValue, header::CONTENT_TYPE};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    path::{Path, unless_zero},
+    path::{Path, ShortRoutes, unless_zero},
     problem::Problem,
     response::{Json, Resource},
     services::{Executions, Services},
@@ -24,9 +24,9 @@ pub(in crate::routes) const SVG: HeaderValue = HeaderValue::from_static("image/s
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
-        .routes(routes!(get))
-        .routes(routes!(get_markdown))
-        .routes(routes!(get_badge))
+        .routes_also_short(routes!(get))
+        .routes_also_short(routes!(get_markdown))
+        .routes_also_short(routes!(get_badge))
 }
 
 impl Resource for Verdict {
@@ -39,7 +39,7 @@ impl Resource for Verdict {
 ///
 /// The rules are those of the field `Gate` of the test set when the execution was requested. In
 /// addition, an execution has to be complete: canceled ones, and those with aborted test cases, do
-/// not pass. `0` instead of the id of the project is the permanent URL.
+/// not pass.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/executions/{executionId}/verdict",
     operation_id = "get_verdict", tag = "Executions",

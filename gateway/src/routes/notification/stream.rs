@@ -44,7 +44,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 #[into_params(names("Last-Event-ID"), parameter_in = Header)]
 struct LastEventId(
     /// The id of the last received event; without it, only new notifications are sent
-    #[param(example = 42)]
+    #[param(value_type = Option<String>, example = "42")]
     Option<i64>,
 );
 

@@ -9,7 +9,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     list::{List, Listing},
-    path::{Path, unless_zero},
+    path::{Path, ShortRoutes, unless_zero},
     problem::Problem,
     query::{Query, unless_empty},
     response::{Json, Resource},
@@ -17,7 +17,7 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(get)).routes(routes!(compare))
+    OpenApiRouter::new().routes(routes!(get)).routes_also_short(routes!(compare))
 }
 
 impl Resource for Grid {}
@@ -88,8 +88,6 @@ struct Other {
 }
 
 /// Lists the test cases that have different results in two executions.
-///
-/// `0` instead of the id of the project is the permanent URL.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/executions/{executionId}/comparison",
     operation_id = "list_differences", tag = "Executions", params(Other, Listing),

@@ -7,7 +7,7 @@ use assay_proto::catalog::{
 };
 use axum::{
     RequestExt,
-    extract::{FromRequest, OptionalFromRequest, Request, State},
+    extract::{FromRequest, Request, State},
 };
 use serde::{Deserialize, Serialize, Serializer};
 use utoipa::IntoParams;
@@ -15,7 +15,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::PlanPath;
 use crate::{
-    body::{Body, one_or_many::OneOrMany},
+    body::{self, Fields, one_or_many::OneOrMany},
     path::Path,
     problem::Problem,
     query::Query,
@@ -69,11 +69,11 @@ struct Selection {
 impl<S: Send + Sync> FromRequest<S> for Selection {
     type Rejection = Problem;
 
-    async fn from_request(mut request: Request, state: &S) -> Result<Self, Problem> {
+    async fn from_request(mut request: Request, _: &S) -> Result<Self, Problem> {
         let Query(query) = request.extract_parts::<Query<SelectionQuery>>().await?;
-        let body = <Body<Self> as OptionalFromRequest<S>>::from_request(request, state).await?;
-        if let Some(Body(selection)) = body {
-            return Ok(selection);
+        if let Some(body) = body::read(request).await? {
+            let fields: Fields<'_> = body::parse(body.check()?)?;
+            return body::read_fields(&fields);
         }
         let count = query.count.map(|text| text.parse()).transpose();
         let count =
@@ -110,7 +110,8 @@ async fn get(
 #[utoipa::path(
     put, tag = "Test plans", operation_id = "replace_automation_steps", params(IfMatch),
     path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/automationSteps",
-    request_body(content = StepInputs, description = "The new steps: one step or an array"),
+    request_body(content = Vec<AutomationStepInput>,
+        description = "The new steps. A single one may be sent without the array."),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestPlanService/ReplaceAutomationSteps"))),
     responses((
         status = OK, description = "The new steps", body = [AutomationStep],

@@ -16,14 +16,14 @@ use utoipa_axum::{
 };
 
 use crate::{
-    path::{Path, read_only},
+    path::{Path, read_only, shortened},
     problem::Problem,
     response::{Resource, Streamed, StreamedInArray, StreamedResource},
     services::{Customers, DebugRecords, Lookups, Services},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(get).map(read_only))
+    OpenApiRouter::new().routes(routes!(get).map(read_only)).routes(shortened(routes!(get)))
 }
 
 /// All records about a test report, including deleted ones.

@@ -17,7 +17,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     body::Body,
     list::{List, Listing},
-    path::{Path, unless_zero},
+    path::{Path, ShortRoutes, unless_zero},
     problem::Problem,
     query::{Query, unless_empty},
     response::{Json, Resource},
@@ -27,9 +27,9 @@ use crate::{
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
-        .routes(routes!(list))
-        .routes(routes!(get_position))
-        .routes(routes!(review))
+        .routes_also_short(routes!(list))
+        .routes_also_short(routes!(get_position))
+        .routes_also_short(routes!(review))
         .routes(routes!(undo))
 }
 
@@ -90,8 +90,6 @@ impl Filter {
 }
 
 /// Lists the test reports of an execution, each with the last results of its test case.
-///
-/// `0` instead of the id of the project is the permanent URL.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/executions/{executionId}/reports",
     operation_id = "list_test_reports", tag = "Test reports", params(Filter, Classification, Listing),
@@ -129,8 +127,7 @@ struct Order {
 
 /// Returns the position of a test report in a list of those of its execution, and its neighbours.
 ///
-/// The parameters are those of the list. The list need not have the test report. `0` instead of the id
-/// of the project is the permanent URL.
+/// The parameters are those of the list. The list need not have the test report.
 #[utoipa::path(
     get, operation_id = "get_position", tag = "Test reports",
     path = "/api/projects/{projectId}/executions/{executionId}/reports/{testReportId}/position",
@@ -158,7 +155,7 @@ async fn get_position(
 /// Reviews finished test reports of an execution, all or none.
 ///
 /// The body selects the test reports by their ids and causes, by a cause or by their result. With `Known`, their
-/// failures are muted in later executions. `0` instead of the id of the project is the permanent URL.
+/// failures are muted in later executions.
 #[utoipa::path(
     put, path = "/api/projects/{projectId}/executions/{executionId}/reviews",
     operation_id = "review_test_reports", tag = "Test reports", request_body = ReviewInput,

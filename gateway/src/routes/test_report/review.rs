@@ -7,7 +7,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::ReportPath;
 use crate::{
-    path::Path,
+    path::{Path, ShortRoutes},
     problem::Problem,
     response::Json,
     services::{Services, TestReports},
@@ -15,7 +15,7 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(update))
+    OpenApiRouter::new().routes_also_short(routes!(update))
 }
 
 impl Updatable for TestReportInput {}

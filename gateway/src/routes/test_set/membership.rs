@@ -53,7 +53,8 @@ async fn list(
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testsets/{testSetId}/testcases",
     operation_id = "include_test_cases", tag = "Test sets",
-    request_body(content = References, description = "The test cases to include: one or an array"),
+    request_body(content = Vec<Reference>,
+        description = "The test cases to include. A single one may be sent without the array."),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/IncludeTestCases"))),
     responses((status = OK, description = "The changed test set", body = TestSet)),
 )]
@@ -71,7 +72,8 @@ async fn include(
 #[utoipa::path(
     put, path = "/api/projects/{projectId}/testsets/{testSetId}/testcases",
     operation_id = "include_test_cases_by_put", tag = "Test sets",
-    request_body(content = References, description = "The test cases to include: one or an array"),
+    request_body(content = Vec<Reference>,
+        description = "The test cases to include. A single one may be sent without the array."),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/IncludeTestCases"))),
     responses((status = OK, description = "The changed test set", body = TestSet)),
 )]
@@ -88,7 +90,8 @@ async fn include_many(
 #[utoipa::path(
     delete, path = "/api/projects/{projectId}/testsets/{testSetId}/testcases",
     operation_id = "exclude_test_cases", tag = "Test sets",
-    request_body(content = References, description = "The test cases to exclude: one or an array"),
+    request_body(content = Vec<Reference>,
+        description = "The test cases to exclude. A single one may be sent without the array."),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/ExcludeTestCases"))),
     responses((status = NO_CONTENT, description = "The test cases have been removed from the set")),
 )]

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use assay_proto::{
     EnvironmentId, Fault, Reference, SubjectId, TestCaseId,
     catalog::{TestSet, TestSetInput},
+    nearest,
 };
 use assay_records::Check;
 
@@ -28,7 +29,23 @@ pub(super) fn valid(mut input: TestSetInput) -> Result<TestSetInput, Fault> {
         Some(rules) => check.within(gate::FIELD, |check| gate::check(check, rules)),
         None => check.refuse(gate::FIELD, "must not be null; {} restores the defaults"),
     }
+    if let Some(priority) = &input.priority {
+        check_priority(&mut check, priority);
+    }
     check.done().map(|()| input)
+}
+
+/// Words for the priority of a set, highest first. Other texts rank like `Normal`.
+const PRIORITIES: [&str; 5] = ["Highest", "High", "Normal", "Low", "Lowest"];
+
+/// Refuses a text that looks like a misspelt priority, which would silently rank like `Normal`.
+fn check_priority(check: &mut Check, priority: &str) {
+    let priority = priority.trim();
+    let is_known = PRIORITIES.iter().any(|known| known.eq_ignore_ascii_case(priority));
+    if !is_known && let Some(meant) = nearest(priority, PRIORITIES.into_iter()) {
+        let known = PRIORITIES.join("`, `");
+        check.refuse("Priority", format!("must be one of `{known}`; did you mean `{meant}`?"));
+    }
 }
 
 /// The subject and the environment that are selected for the next execution of a set.
@@ -107,4 +124,26 @@ pub(super) fn all_exist(cases: &References, existing: &HashSet<TestCaseId>) -> R
 
 fn refuse(check: &mut Check, pointer: &str, index: usize) {
     check.refuse(format!("{pointer}{index}/Id"), "no such test case in this project");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_priority_is_refused_and_others_are_kept() {
+        for (priority, is_accepted) in [
+            ("Highest", true),
+            (" lowest ", true),
+            ("Urgent", true),
+            ("1", true),
+            ("", true),
+            ("hihgest", false),
+            ("Hgih", false),
+        ] {
+            let mut check = Check::default();
+            check_priority(&mut check, priority);
+            assert_eq!(check.is_ok(), is_accepted, "{priority}");
+        }
+    }
 }

@@ -38,9 +38,9 @@ impl artifact_service_server::ArtifactService for Artifacts {
     ) -> Result<Response<Self::ListArtifactsStream>, Status> {
         let customer = Caller::of(&request)?.customer;
         let ListArtifactsRequest { project_id, execution_id, page } = request.into_inner();
-        let project = ProjectId::from_path(&project_id)?;
+        let project = ProjectId::from_path_unless_empty(&project_id)?;
         let execution = ExecutionId::from_path(&execution_id)?;
-        execution::store::get(&self.db, customer, project, execution).await?;
+        execution::store::find(&self.db, customer, project, execution).await?;
         let this = self.clone();
         answer(page, move |slice| {
             let this = this.clone();
@@ -55,9 +55,9 @@ impl artifact_service_server::ArtifactService for Artifacts {
     ) -> Result<Response<Artifact>, Status> {
         let customer = Caller::of(&request)?.customer;
         let (target, file) = open_file(request.into_inner()).await?;
-        let project = ProjectId::from_path(&target.project_id)?;
+        let project = ProjectId::from_path_unless_empty(&target.project_id)?;
         let execution = ExecutionId::from_path(&target.execution_id)?;
-        let state = execution::store::get(&self.db, customer, project, execution).await?;
+        let state = execution::store::find(&self.db, customer, project, execution).await?;
         require_external(&state)?;
         let artifact = NewArtifact {
             customer,

@@ -12,7 +12,7 @@ use sqlx::PgTransaction;
 pub(crate) async fn update(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    project: ProjectId,
+    project: impl Into<Option<ProjectId>>,
     id: ExecutionId,
     change: Change<ExecutionInput>,
 ) -> Result<(), Fault> {

@@ -18,10 +18,10 @@ pub(crate) async fn details(
     db: &PgPool,
     console: &ConsoleLinks,
     customer: CustomerId,
-    project: ProjectId,
+    project: impl Into<Option<ProjectId>>,
     id: ExecutionId,
 ) -> Result<Response<Batches<Execution>>, Status> {
-    let execution = store::get(db, customer, project, id).await?.into_details();
+    let execution = store::find(db, customer, project.into(), id).await?.into_details();
     let parts = of_execution(db.clone(), customer, id);
     let mut parts = Box::pin(parts.map_ok(|part| part.into_iter().map(TestReport::from).collect()));
     let test_reports = parts.try_next().await?.unwrap_or_default();

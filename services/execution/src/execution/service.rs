@@ -65,7 +65,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
     ) -> Result<Response<Self::GetExecutionStream>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let project = ProjectId::from_path(&request.project_id)?;
+        let project = ProjectId::from_path_unless_empty(&request.project_id)?;
         let id = ExecutionId::from_path(&request.id)?;
         details(&self.db, &self.console, caller.customer, project, id).await
     }
@@ -99,7 +99,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let customer = Caller::of(&request)?.customer;
         let UpdateExecutionRequest { project_id, id, data_version, changes, fields } =
             request.into_inner();
-        let project = ProjectId::from_path(&project_id)?;
+        let project = ProjectId::from_path_unless_empty(&project_id)?;
         let id = ExecutionId::from_path(&id)?;
         let change = Change { data_version, changes, fields };
 
@@ -135,7 +135,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
     ) -> Result<Response<Self::CompleteExecutionStream>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let project = ProjectId::from_path(&request.project_id)?;
+        let project = ProjectId::from_path_unless_empty(&request.project_id)?;
         let id = ExecutionId::from_path(&request.id)?;
         let mut check = Check::default();
         if let Some(reporter) = &request.reporter {
@@ -165,7 +165,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
     ) -> Result<Response<()>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let project = ProjectId::from_path(&request.project_id)?;
+        let project = ProjectId::from_path_unless_empty(&request.project_id)?;
         let id = ExecutionId::from_path(&request.id)?;
 
         let mut tx = begin(&self.db).await?;

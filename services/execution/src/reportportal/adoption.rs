@@ -69,7 +69,7 @@ impl Launches {
         let Some((project, execution)) = launch.execution else { return Ok(()) };
         let (launched, _, memory) = self.read(&launch, false).await?;
         let Report { results, .. } = closing::results(launched, launch.finished).await?;
-        let state = executions::get(db, customer, project, execution);
+        let state = executions::find(db, customer, Some(project), execution);
         if results.is_empty() || self.read_with(customer, state).await?.has_ended() {
             return Ok(());
         }

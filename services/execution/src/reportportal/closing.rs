@@ -57,7 +57,7 @@ impl Launches {
             tracing::warn!(launch.id = %launch.id, "removing the requests of a launch that did not start");
             return Ok(store::remove(db, launch.customer, launch.id).await?);
         };
-        let state = match executions::get(db, launch.customer, project, execution).await {
+        let state = match executions::find(db, launch.customer, Some(project), execution).await {
             Ok(state) => state,
             // The project was deleted.
             Err(Fault::NotFound(_)) => {

@@ -70,7 +70,8 @@ impl ResultService {
         if let Some(digest) = &added.digest {
             limits.quota.claim(customer, Kind::Keys, digest.len()).await?;
         }
-        let state = limits.read(customer, store::get(db, customer, project, execution)).await?;
+        let state =
+            limits.read(customer, store::find(db, customer, Some(project), execution)).await?;
         let (mut adopted, mut staged) = (None, Vec::new());
         if state.execution.is_open && !state.has_ended() {
             let results = &added.results;

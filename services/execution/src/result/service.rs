@@ -52,9 +52,9 @@ impl result_service_server::ResultService for ResultService {
     ) -> Result<Response<Self::ExportResultsStream>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let project = ProjectId::from_path(&request.project_id)?;
+        let project = ProjectId::from_path_unless_empty(&request.project_id)?;
         let id = ExecutionId::from_path(&request.execution_id)?;
-        let state = store::get(&self.db, customer, project, id).await?;
+        let state = store::find(&self.db, customer, project, id).await?;
         let file = export::file(self.db.clone(), customer, id, &state, request.format()).await?;
         Ok(Response::new(Box::pin(file.map_err(Status::from))))
     }
@@ -66,11 +66,12 @@ impl result_service_server::ResultService for ResultService {
         let caller = Caller::of(&request)?;
         let customer = caller.customer;
         let (target, pieces) = open(request.into_inner()).await?;
-        let project = ProjectId::from_path(&target.project_id)?;
+        let project = ProjectId::from_path_unless_empty(&target.project_id)?;
         let execution = ExecutionId::from_path(&target.execution_id)?;
         // Fail before the client sends megabytes in vain.
-        let found = store::get(&self.db, customer, project, execution);
-        self.limits.read(customer, found).await?;
+        let found = store::find(&self.db, customer, project, execution);
+        let state = self.limits.read(customer, found).await?;
+        let project = ProjectId::from_record(&state.execution.project_id)?;
 
         let source = Source::Execution { lines: target.lines };
         let parse =
@@ -86,7 +87,7 @@ impl result_service_server::ResultService for ResultService {
     ) -> Result<Response<ReportedResults>, Status> {
         let caller = Caller::of(&request)?;
         let (target, pieces) = open(request.into_inner()).await?;
-        let project = ProjectId::from_path(&target.project_id)?;
+        let project = ProjectId::from_path_unless_empty(&target.project_id)?;
         let execution = ExecutionId::from_path(&target.execution_id)?;
         let (reporter, variant) = (target.reporter, target.variant.unwrap_or_default());
         let is_partial = target.partial.unwrap_or_default();
@@ -96,8 +97,10 @@ impl result_service_server::ResultService for ResultService {
         }
         check_name("variant", &variant, &mut check);
         check.done()?;
-        let found = store::get(&self.db, caller.customer, project, execution);
-        require_open(&self.limits.read(caller.customer, found).await?)?;
+        let found = store::find(&self.db, caller.customer, project, execution);
+        let state = self.limits.read(caller.customer, found).await?;
+        let project = ProjectId::from_record(&state.execution.project_id)?;
+        require_open(&state)?;
 
         let parse = move |body, memory: &mut Memory| {
             let options = Options { reporter: reporter.as_deref(), variant: &variant, is_partial };

@@ -37,7 +37,7 @@ async fn an_instance_shows_the_reported_steps() -> Result<()> {
     let execution = world.start().await?;
     let result = json!([{
         "Identifier": "a", "Result": "Failed", "DurationInSec": 2.5,
-        "ReportUri": "https://ci.example/7", "Unknown": [{}],
+        "ReportUri": "https://ci.example/7",
         "Steps": [
             { "StepNr": 1, "TestInput": "log in", "ExpectedResult": "greeting",
               "ActualResult": "greeting", "Result": "Passed", "DurationInSec": 1.0,

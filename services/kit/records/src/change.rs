@@ -33,8 +33,11 @@ impl<I: Changes + Default + DeserializeOwned> Change<I> {
 }
 
 /// Converts a record to its input message. Fields have the same names in both.
-pub fn input<I: DeserializeOwned>(record: &impl Serialize) -> Result<I, Fault> {
-    let json = serde_json::to_value(record).map_err(Fault::internal)?;
+pub fn input<I: Changes + DeserializeOwned>(record: &impl Serialize) -> Result<I, Fault> {
+    let mut json = serde_json::to_value(record).map_err(Fault::internal)?;
+    if let Value::Object(fields) = &mut json {
+        fields.retain(|name, _| I::FIELDS.contains(&name.as_str()));
+    }
     serde_json::from_value(json).map_err(Fault::internal)
 }
 
@@ -42,7 +45,7 @@ pub fn input<I: DeserializeOwned>(record: &impl Serialize) -> Result<I, Fault> {
 /// `{"Name": ["old", "new"]}`. None of them may be a secret.
 pub fn difference<I>(before: &impl Serialize, after: &impl Serialize) -> Result<String, Fault>
 where
-    I: Serialize + DeserializeOwned,
+    I: Changes + Serialize + DeserializeOwned,
 {
     let fields = |record: Value| match serde_json::to_value(input::<I>(&record)?) {
         Ok(Value::Object(fields)) => Ok(fields),

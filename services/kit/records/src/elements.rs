@@ -4,7 +4,7 @@ mod window;
 
 use std::io::BufRead;
 
-use assay_proto::{Fault, Violation};
+use assay_proto::{Fault, Violation, unknown_field};
 use assay_weight::{Weight, at_most};
 use serde::Deserialize;
 use serde_json::{Deserializer, value::RawValue};
@@ -64,11 +64,21 @@ pub fn parse<'a, T: Deserialize<'a>>(json: &'a RawValue, index: usize) -> Result
     // The path to each field is only known to the second, slower parser.
     serde_json::from_str(json.get()).or_else(|_| {
         let mut json = Deserializer::from_str(json.get());
-        serde_path_to_error::deserialize(&mut json).map_err(|error| Violation {
-            field: pointer(index, error.path()),
-            problem: without_position(&error.inner().to_string()).to_owned(),
+        serde_path_to_error::deserialize(&mut json).map_err(|error| {
+            let field = pointer(index, error.path());
+            violation(field, without_position(&error.inner().to_string()))
         })
     })
+}
+
+/// Returns the violation of a rule of serde at a field.
+fn violation(field: String, problem: &str) -> Violation {
+    let Some((name, advice)) = unknown_field(problem) else {
+        return Violation { field, problem: problem.to_owned() };
+    };
+    let is_named = field.rsplit('/').next() == Some(name);
+    let field = if is_named { field } else { below(&field, name) };
+    Violation { field, problem: advice }
 }
 
 /// Returns the weight of an element, or one that it has at most if that is light.

@@ -21,6 +21,7 @@ pub(crate) enum Needs {
 
 /// One operation.
 pub(crate) struct Operation {
+    /// The operation id; the one of the long path for a short one.
     pub(crate) name: String,
     pub(crate) method: Method,
     /// The path with parameters in braces.
@@ -57,7 +58,7 @@ impl Operation {
             (media_type.clone(), json["schema"].clone())
         });
         Self {
-            name: operation["operationId"].as_str().unwrap().to_owned(),
+            name: operation["operationId"].as_str().unwrap().trim_end_matches("_by_id").to_owned(),
             method: method.to_uppercase().parse().unwrap(),
             path: path.to_owned(),
             needs: needs(operation["description"].as_str().unwrap()),

@@ -43,21 +43,6 @@ fn select(rest: &'static str) -> QueryAs<'static, Postgres, ExecutionState, PgAr
     )))
 }
 
-pub async fn get(
-    db: impl PgExecutor<'_>,
-    customer: CustomerId,
-    project: ProjectId,
-    id: ExecutionId,
-) -> Result<ExecutionState, Fault> {
-    select("where customer_id = $1 and project_id = $2 and id = $3")
-        .bind(customer)
-        .bind(project)
-        .bind(id)
-        .fetch_optional(db)
-        .await?
-        .ok_or(Fault::NotFound("execution"))
-}
-
 /// Reads an execution of any project, or of this one.
 pub async fn find(
     db: impl PgExecutor<'_>,

@@ -12,12 +12,12 @@ pub struct TestReportPath {
 }
 
 impl TestReportPath {
-    /// Parses the ids of a path that has all of them.
+    /// Parses the ids of a path that has all of them, or of a short one, where all but the last are empty.
     pub fn parse(project: &str, test_case: &str, test_plan: &str, id: &str) -> Result<Self, Fault> {
         Ok(Self {
-            project: Some(ProjectId::from_path(project)?),
-            test_case: Some(TestCaseId::from_path(test_case)?),
-            test_plan: Some(TestPlanId::from_path(test_plan)?),
+            project: ProjectId::from_path_unless_empty(project)?,
+            test_case: TestCaseId::from_path_unless_empty(test_case)?,
+            test_plan: TestPlanId::from_path_unless_empty(test_plan)?,
             id: TestReportId::from_path(id)?,
         })
     }
