@@ -1,5 +1,6 @@
 //! Linters of the OpenAPI and AsyncAPI documents, and a generated client.
 
+mod clients;
 mod compose;
 mod ctrf;
 mod typescript;
