@@ -3,8 +3,8 @@
 use assay_auth::Caller;
 use assay_proto::execution::{
     CompleteLeaseInput, CompleteLeaseRequest, InstanceEntry, InstanceResultInput, Lease,
-    LeaseInput, LeaseSchedulesRequest, LeaseState, ReleaseLeaseRequest, RenewLeaseRequest,
-    ReportInstancesRequest,
+    LeaseInput, LeaseSchedulesRequest, LeaseState, ReleaseLeaseRequest, RenewLeaseInput,
+    RenewLeaseRequest, ReportInstancesRequest,
 };
 use axum::extract::State;
 use http::StatusCode;
@@ -20,18 +20,18 @@ use crate::{
     upload::{Chunk, UPLOAD_TIMEOUT, Upload},
 };
 
-/// Timeout of a request for work: longer than the longest time for which an engine may wait.
+/// Timeout of a request that waits: longer than the longest time for which an engine may wait.
 const LONG_POLL: std::time::Duration = std::time::Duration::from_secs(45);
 
 /// Returns the routes that respond immediately.
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(renew)).routes(routes!(complete)).routes(routes!(release))
+    OpenApiRouter::new().routes(routes!(complete)).routes(routes!(release))
 }
 
-/// Returns the routes that may take long: engines wait for work, and uploads depend on the
-/// connection.
+/// Returns the routes that may take long: engines wait for work and for its end, and uploads depend
+/// on the connection.
 pub(super) fn slow_routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(lease)).routes(routes!(report))
+    OpenApiRouter::new().routes(routes!(lease)).routes(routes!(renew)).routes(routes!(report))
 }
 
 impl Resource for LeaseState {}
@@ -64,10 +64,11 @@ async fn lease(
 /// Renews a lease with a heartbeat of its engine.
 ///
 /// `Continue` is false if the engine should stop: the execution was canceled, has timed out, or
-/// stops because another test has failed.
+/// stops because another test has failed, or the lease has timed out. With `WaitInSec`, the request
+/// waits until then: an engine that always has such a request open knows within a second.
 #[utoipa::path(
     post, path = "/api/automation/leases/{leaseId}/heartbeat", operation_id = "renew_lease",
-    tag = "Automation",
+    tag = "Automation", request_body = Option<RenewLeaseInput>,
     extensions(("x-grpc-method" = json!("/assay.execution.v1.AutomationService/RenewLease"))),
     responses((status = OK, description = "Whether to continue, and when the lease expires", body = LeaseState)),
 )]
@@ -75,8 +76,11 @@ async fn renew(
     State(mut automation): State<Automation>,
     caller: Caller,
     Path(id): Path<String>,
+    input: Option<Body<RenewLeaseInput>>,
 ) -> Result<Json<LeaseState>, Problem> {
-    let state = automation.renew_lease(caller.call(RenewLeaseRequest { id })).await?;
+    let Body(input) = input.unwrap_or_default();
+    let request = RenewLeaseRequest { id, renewal: Some(input) };
+    let state = automation.renew_lease(caller.call_within(LONG_POLL, request)).await?;
     Ok(Json(state.into_inner()))
 }
 

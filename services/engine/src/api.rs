@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use assay_client::{Client, ClientError, send};
 use assay_proto::execution::{
-    CompleteLeaseInput, InstanceResultInput, Lease, LeaseInput, LeaseState,
+    CompleteLeaseInput, InstanceResultInput, Lease, LeaseInput, LeaseState, RenewLeaseInput,
 };
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::{Serialize, de::DeserializeOwned};
@@ -35,8 +35,10 @@ impl Api {
         self.call("", Some(lease)).await
     }
 
-    pub(crate) async fn renew(&self, id: &str) -> Result<LeaseState, ClientError> {
-        self.call(&format!("/{id}/heartbeat"), None::<&()>).await
+    /// Renews a lease, and waits for up to this number of seconds until the test should stop.
+    pub(crate) async fn renew(&self, id: &str, wait: u16) -> Result<LeaseState, ClientError> {
+        let renewal = RenewLeaseInput { wait_in_sec: Some(wait.into()) };
+        self.call(&format!("/{id}/heartbeat"), Some(&renewal)).await
     }
 
     /// Reports an instance. Retries are safe: Assay counts each instance number once.

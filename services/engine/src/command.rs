@@ -6,6 +6,7 @@ use std::{
     future::Future,
     io,
     process::{ExitStatus, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant, SystemTime},
 };
 
@@ -46,9 +47,11 @@ impl<'a> Command<'a> {
         Self { words, lease, instance_nr }
     }
 
-    /// Runs the command and returns its result, or `None` if it was interrupted.
+    /// Runs the command and returns its result, or `None` if it was interrupted. Stops it after
+    /// `longest`.
     pub(crate) async fn run(
         self,
+        longest: Duration,
         interrupted: impl Future<Output = ()>,
     ) -> Result<Option<InstanceResultInput>> {
         let files = TempDir::with_prefix("assay-")?;
@@ -58,10 +61,10 @@ impl<'a> Command<'a> {
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let lease = serde_json::to_vec(self.lease)?;
         let ended = tokio::select! {
-            ended = ended(&mut child, group, &lease) => Some(ended),
+            ended = ended(&mut child, group, &lease, longest) => Some(ended),
             () = interrupted => None,
         };
-        let Some((status, output)) = ended else {
+        let Some(Ended { status, output, timed_out }) = ended else {
             stop(&mut child, group).await;
             return Ok(None);
         };
@@ -70,6 +73,7 @@ impl<'a> Command<'a> {
             command: self.line(),
             status,
             output,
+            timed_out,
             seconds: begun.elapsed().as_secs_f64(),
         };
         let instance = outcome::read(files.path(), &finished)?;
@@ -153,13 +157,17 @@ fn may_be_set(name: &str) -> bool {
     starts_well && continues_well && !reserved && !OF_SHELLS.contains(&name)
 }
 
+/// The end of a command.
+struct Ended {
+    status: io::Result<ExitStatus>,
+    /// End of its output.
+    output: String,
+    timed_out: bool,
+}
+
 /// Passes the lease to a command and waits for its end, with which its background processes end.
-/// Returns its status and the end of its output.
-async fn ended(
-    child: &mut Child,
-    group: Option<Pid>,
-    lease: &[u8],
-) -> (io::Result<ExitStatus>, String) {
+/// Stops it after `longest`.
+async fn ended(child: &mut Child, group: Option<Pid>, lease: &[u8], longest: Duration) -> Ended {
     let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let write = async {
         if let Some(mut input) = input {
@@ -168,23 +176,35 @@ async fn ended(
         }
     };
     let (mut kept, mut kept_errors) = (Vec::new(), Vec::new());
-    let status = {
+    let are_open = AtomicBool::new(true);
+    let (status, timed_out) = {
         let streams = async {
             tokio::join!(write, tail(output, &mut kept), tail(errors, &mut kept_errors));
+            are_open.store(false, Ordering::Relaxed);
         };
         let mut streams = std::pin::pin!(streams);
-        let (status, are_open) = tokio::select! {
-            status = child.wait() => (status, true),
-            () = &mut streams => (child.wait().await, false),
+        let end = async {
+            tokio::select! {
+                status = child.wait() => status,
+                () = &mut streams => child.wait().await,
+            }
+        };
+        let (status, timed_out) = match timeout(longest, end).await {
+            Ok(status) => (status, false),
+            Err(_) => {
+                stop(child, group).await;
+                (child.wait().await, true)
+            }
         };
         signal(group, Signal::KILL);
-        if are_open {
+        if are_open.load(Ordering::Relaxed) {
             // A process that has left the group may keep the output open.
             let _ = timeout(GRACE, streams).await;
         }
-        status
+        (status, timed_out)
     };
-    (status, format!("{}{}", text(&kept), text(&kept_errors)))
+    let output = format!("{}{}", text(&kept), text(&kept_errors));
+    Ended { status, output, timed_out }
 }
 
 /// Stops the process group of a command.

@@ -12,7 +12,7 @@ use assay_proto::{
 };
 use tokio::{
     sync::watch,
-    time::{MissedTickBehavior, interval, sleep},
+    time::{sleep, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +21,9 @@ use crate::{
     command::Command,
     config::Config,
 };
+
+/// Maximum time that a heartbeat may wait, in seconds.
+const LONGEST_WAIT: u16 = 30;
 
 pub(crate) struct Job {
     pub(crate) config: Arc<Config>,
@@ -99,15 +102,17 @@ impl Job {
     }
 
     /// Runs the command for one instance. Repeats it while it passes, until the minimum duration of
-    /// the plan is over. Returns the result of the last run with the duration of all runs, or `None`
-    /// if the job was interrupted.
+    /// the plan is over. Stops it at the maximum duration. Returns the result of the last run with
+    /// the duration of all runs, or `None` if the job was interrupted.
     async fn instance(
         &self,
         nr: i32,
         interruption: &mut watch::Receiver<Option<Interruption>>,
     ) -> anyhow::Result<Option<InstanceResultInput>> {
-        let minimum = Duration::try_from_secs_f64(self.lease.minimum_duration_in_min * 60.0);
-        let minimum = minimum.unwrap_or_default();
+        let minimum = minutes(self.lease.minimum_duration_in_min);
+        // An Assay that is older than the engine states no maximum.
+        let maximum = minutes(self.lease.maximum_duration_in_min);
+        let maximum = if maximum.is_zero() { Duration::MAX } else { maximum };
         let (begun, mut started, mut runs) = (Instant::now(), None, 0);
         loop {
             let command = Command::new(&self.config.command, &self.lease, nr);
@@ -115,7 +120,8 @@ impl Job {
                 // The sender outlives this, so the wait ends only with an interruption.
                 let _ = interruption.wait_for(Option::is_some).await;
             };
-            let Some(instance) = command.run(interrupted).await? else { return Ok(None) };
+            let rest = maximum.saturating_sub(begun.elapsed());
+            let Some(instance) = command.run(rest, interrupted).await? else { return Ok(None) };
             runs += 1;
             let started = *started.get_or_insert(instance.start_date_time);
             if instance.result() == TestResult::Passed && begun.elapsed() < minimum {
@@ -148,11 +154,12 @@ impl Job {
 
     /// Renews the lease until it ends, and returns the reason.
     async fn heartbeat(&self) -> Interruption {
-        let mut tick = interval(Duration::from_secs(self.config.heartbeat_seconds.into()));
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let interval = self.config.heartbeat_seconds;
+        let wait = interval.min(LONGEST_WAIT);
         loop {
-            tick.tick().await;
-            match self.api.renew(&self.lease.id).await {
+            let next = Instant::now() + Duration::from_secs(interval.into());
+            // A heartbeat that does not wait is followed by a pause.
+            match self.api.renew(&self.lease.id, wait).await {
                 Ok(state) if !state.r#continue => return Interruption::Canceled,
                 Ok(_) => {}
                 Err(error) if is_loss(&error) => return Interruption::LeaseLost,
@@ -160,6 +167,7 @@ impl Job {
                     tracing::warn!(lease.id = self.lease.id, %error, "cannot renew the lease; will retry");
                 }
             }
+            sleep_until(next.into()).await;
         }
     }
 
@@ -168,6 +176,10 @@ impl Job {
         self.stop.cancelled().await;
         sleep(Duration::from_secs(self.config.grace_seconds.into())).await;
     }
+}
+
+fn minutes(minutes: f64) -> Duration {
+    Duration::try_from_secs_f64(minutes * 60.0).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -206,5 +218,27 @@ mod tests {
 
         let failed = job("exit 1", 60.0).instance(1, &mut interruption).await.unwrap().unwrap();
         assert_eq!(failed.result(), TestResult::Failed, "a failure is not repeated");
+    }
+
+    #[tokio::test]
+    async fn a_test_that_takes_too_long_is_stopped_with_its_children_and_keeps_its_output() {
+        let (_sender, mut interruption) = watch::channel(None);
+        let dir = tempfile::tempdir().unwrap();
+        let child = dir.path().join("child");
+        let script = format!(
+            "echo begun; sh -c 'trap \"\" TERM; echo $$ >{0}.new; mv {0}.new {0}; while :; do sleep 1; done' & wait",
+            child.display()
+        );
+        let mut job = job(&script, 0.0);
+        job.lease.maximum_duration_in_min = 0.01;
+
+        let late = job.instance(1, &mut interruption).await.unwrap().unwrap();
+
+        assert_eq!(late.result(), TestResult::Error);
+        let text = late.steps[0].actual_result.as_deref().unwrap();
+        assert!(text.starts_with("Timed out: ") && text.ends_with("begun"), "{text}");
+        let pid = std::fs::read_to_string(child).unwrap();
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+        assert!(stat.map_or(true, |stat| stat.contains(") Z ")), "a child that ignores SIGTERM");
     }
 }

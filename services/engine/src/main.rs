@@ -42,6 +42,9 @@ Output, the first of these that exists:
 If the plan has a minimum duration, the engine repeats the command while it passes, and reports the
 last run with the total duration.
 
+A command that takes longer than the maximum duration of the plan, or than ASSAY_TEST_MINUTES of the
+Assay (six hours), is stopped with its process group. Its result is Error, with the end of its output.
+
 If the execution is canceled, the process group of the command receives SIGTERM, and SIGKILL five
 seconds later.
 

@@ -34,12 +34,17 @@ pub(crate) struct Finished {
     pub(crate) status: ExitStatus,
     /// End of its standard output and standard error.
     pub(crate) output: String,
+    /// Whether it was stopped because it took too long.
+    pub(crate) timed_out: bool,
     pub(crate) seconds: f64,
 }
 
 /// Reads the result of a command that had this folder for its files. Fails if a file is malformed.
 pub(crate) fn read(files: &Path, finished: &Finished) -> Result<InstanceResultInput> {
-    let instance = if let Some(result) = result_file(&files.join(RESULT_FILE))? {
+    // The files of a command that was stopped may be incomplete.
+    let instance = if finished.timed_out {
+        from_status(finished)
+    } else if let Some(result) = result_file(&files.join(RESULT_FILE))? {
         result
     } else if let Some(tests) = junit_file(&files.join(JUNIT_FILE))? {
         from_tests(&tests, finished)
@@ -134,9 +139,10 @@ fn severity(result: TestResult) -> u8 {
 }
 
 /// Returns the result that the exit code stands for: 0 is Passed, any other is Failed. A command that
-/// was killed is an Error.
+/// was killed, or stopped because it took too long, is an Error.
 fn from_status(finished: &Finished) -> InstanceResultInput {
     let result = match finished.status.code() {
+        _ if finished.timed_out => TestResult::Error,
         Some(0) => TestResult::Passed,
         Some(_) => TestResult::Failed,
         None => TestResult::Error,
@@ -151,7 +157,10 @@ fn from_status(finished: &Finished) -> InstanceResultInput {
 /// Returns a step that shows the command, its exit status and its output.
 fn last_step(finished: &Finished, result: TestResult) -> StepResultInput {
     let output = finished.output.trim();
-    let actual = if finished.status.success() {
+    let actual = if finished.timed_out {
+        let text = "Timed out: the test was stopped after the longest time that it may take";
+        format!("{text}, {:.1} s\n\n{output}", finished.seconds).trim_end().to_owned()
+    } else if finished.status.success() {
         output.to_owned()
     } else {
         format!("{}\n\n{output}", finished.status).trim_end().to_owned()

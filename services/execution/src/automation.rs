@@ -4,6 +4,7 @@ mod dequeue;
 mod end;
 mod hand_over;
 mod records;
+mod renew;
 mod rules;
 mod service;
 

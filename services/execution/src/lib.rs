@@ -28,6 +28,7 @@ mod reportportal;
 mod result;
 mod retention;
 mod share_link;
+mod signal;
 mod statistics;
 mod test_case_state;
 mod test_report;

@@ -1,22 +1,21 @@
-//! Notifies waiting engines of new work.
-//!
-//! A program that queues schedules publishes the target group on a NATS subject that no stream
-//! stores.
+//! Notifies waiting engines of new work, and of the end of the work that they do.
 
 use std::time::Duration;
 
 use assay_fair::{Notifier, OfCustomer};
-use assay_proto::{CustomerId, Fault};
-use assay_runtime::{Runtime, nats::subscribe};
-use async_nats::{Client, connection::State};
+use assay_proto::{CustomerId, ExecutionId, Fault};
+use assay_runtime::Runtime;
+use async_nats::Client;
 use serde::{Deserialize, Serialize};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
+
+use crate::signal::Signal;
 
 /// The NATS subject on which programs publish that schedules were queued.
 const QUEUED: &str = "assay.queued";
 
-/// Time limit for a notification. Engines also poll for work without one.
-const TIMEOUT: Duration = Duration::from_millis(500);
+/// The NATS subject on which programs publish that engines should stop the tests of an execution.
+const STOPPED: &str = "assay.stopped";
 
 /// The queue of a target group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -32,50 +31,50 @@ impl OfCustomer for GroupQueue {
     }
 }
 
-/// The engines that wait for work.
+/// The engines that wait for work, or for the end of their work.
 #[derive(Clone)]
 pub struct Queue {
-    waiting: Notifier<GroupQueue>,
-    nats: Option<Client>,
+    queued: Signal<GroupQueue>,
+    stopped: Signal<(CustomerId, ExecutionId)>,
 }
 
 impl Queue {
     /// Returns a queue that notifies only the engines that wait at this process.
     pub fn local(runtime: &Runtime) -> Self {
-        Self { waiting: Notifier::new(runtime), nats: None }
+        Self::open(runtime, None)
     }
 
     /// Returns a queue that notifies the engines that wait at any process.
     pub fn connect(runtime: &Runtime, nats: Client) -> Self {
-        let waiting = Notifier::new(runtime);
-        let here = waiting.clone();
-        subscribe(runtime, nats.clone(), QUEUED.to_owned(), move |message| {
-            match serde_json::from_slice(&message.payload) {
-                Ok(queue) => here.wake(&queue),
-                Err(error) => tracing::warn!(%error, "cannot parse the notification of a queue"),
-            }
-        });
-        Self { waiting, nats: Some(nats) }
+        Self::open(runtime, Some(nats))
     }
 
-    /// Returns the number of engines that wait at this process.
+    fn open(runtime: &Runtime, nats: Option<Client>) -> Self {
+        let queued = Signal::new(runtime, Notifier::new(runtime), QUEUED, nats.clone());
+        let stopped = Signal::new(runtime, Notifier::without_polls(runtime), STOPPED, nats);
+        Self { queued, stopped }
+    }
+
+    /// Returns the number of engines that wait for work at this process.
     pub fn waiting(&self) -> usize {
-        self.waiting.sleeping()
+        self.queued.waiting.sleeping()
+    }
+
+    /// Returns the number of heartbeats that wait for the end of their work at this process.
+    pub fn heartbeats(&self) -> usize {
+        self.stopped.waiting.sleeping()
     }
 
     /// Notifies the engines of a target group that there is work. Must follow the commit.
     pub(crate) async fn notify(&self, customer: CustomerId, target_group: &str) {
         let queue = GroupQueue { customer, target_group: target_group.to_owned() };
-        self.waiting.wake(&queue);
-        let Some(nats) = &self.nats else { return };
-        if nats.connection_state() != State::Connected {
-            return;
-        }
-        let Ok(message) = serde_json::to_vec(&queue) else { return };
-        let published = timeout(TIMEOUT, nats.publish(QUEUED, message.into())).await;
-        if !matches!(published, Ok(Ok(()))) {
-            tracing::debug!("cannot notify engines of work; they find it at their next poll");
-        }
+        self.queued.send(&queue).await;
+    }
+
+    /// Notifies the engines that run tests of an execution that some of them should stop. Must follow
+    /// the commit.
+    pub(crate) async fn stop(&self, customer: CustomerId, execution: ExecutionId) {
+        self.stopped.send(&(customer, execution)).await;
     }
 
     /// Polls for work, and again after each notification, until there is some, `wait` is over or
@@ -91,6 +90,21 @@ impl Queue {
             return poll().await;
         }
         let queue = GroupQueue { customer, target_group: target_group.to_owned() };
-        self.waiting.register(queue)?.poll(Some(Instant::now() + wait), poll).await
+        self.queued.waiting.register(queue)?.poll(Some(Instant::now() + wait), poll).await
+    }
+
+    /// Polls whether the engines of an execution should stop, and again after each notification and
+    /// at the end of the wait, until they should. Polls once if there is no room for waiting.
+    pub(crate) async fn wait_for_stop<T, F: Future<Output = Result<Option<T>, Fault>>>(
+        &self,
+        customer: CustomerId,
+        execution: ExecutionId,
+        wait: Duration,
+        mut poll: impl FnMut() -> F,
+    ) -> Result<Option<T>, Fault> {
+        match self.stopped.waiting.register((customer, execution)) {
+            Ok(waiter) if !wait.is_zero() => waiter.poll(Some(Instant::now() + wait), poll).await,
+            _ => poll().await,
+        }
     }
 }

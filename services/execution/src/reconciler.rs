@@ -7,7 +7,10 @@ use assay_database::{Database, begin};
 use assay_ledger::{
     execution::{self, store::IS_LAUNCHED},
     lease,
-    progress::{execution::ExecutionState, report::Ending},
+    progress::{
+        execution::ExecutionState,
+        report::{Ending, TestReportState},
+    },
     schedule::{self, store::ExpiredSchedule},
     settle::{end_execution, end_reports, settle},
     test_report,
@@ -29,6 +32,9 @@ const BATCH: i64 = 100;
 
 /// The metric of expired leases.
 const EXPIRED: &str = "assay_leases_expired_total";
+
+/// The metric of leases that have timed out.
+const TIMED_OUT: &str = "assay_leases_timed_out_total";
 
 /// The task that expires leases and ends executions.
 #[derive(Clone)]
@@ -52,6 +58,7 @@ impl Reconciler {
             let interval = INTERVAL.min(self.settings.lease() / 4);
             // The metric is 0 until the first lease expires, not absent.
             metrics::counter!(EXPIRED).increment(0);
+            metrics::counter!(TIMED_OUT).increment(0);
             while !stopping.is_cancelled() {
                 if let Err(fault) = self.round().await {
                     tracing::warn!(error = %fault, "cannot read the executions to reconcile");
@@ -83,7 +90,8 @@ impl Reconciler {
             // Another transaction has locked it. The next round tries again.
             return Ok(());
         };
-        let (mut target_groups, mut expired) = (Vec::new(), 0);
+        let (mut target_groups, mut expired, mut timed_out) = (Vec::new(), 0, 0);
+        let mut stops = true;
         if state.has_ended() {
             lease::store::cancel_all(&mut tx, customer, id).await?;
         } else if execution::store::is_overdue(&mut tx, customer, id).await? {
@@ -94,9 +102,15 @@ impl Reconciler {
             let schedules =
                 schedule::store::count_lost_leases(&mut tx, customer, &schedules).await?;
             target_groups = self.requeue_or_fail(&mut tx, customer, &mut state, schedules).await?;
+            timed_out = time_out(&mut tx, self.settings, customer, &mut state, id).await?;
+            stops = timed_out > 0 || state.is_stopping();
         }
         tx.commit().await?;
         metrics::counter!(EXPIRED).increment(expired);
+        metrics::counter!(TIMED_OUT).increment(timed_out);
+        if stops {
+            self.queue.stop(customer, id).await;
+        }
         target_groups.dedup();
         for target_group in target_groups {
             self.queue.notify(customer, &target_group).await;
@@ -154,6 +168,42 @@ impl Reconciler {
     }
 }
 
+/// Ends the leases whose engines have reported no instance for longer than it may take, with their
+/// reports. Returns their number.
+async fn time_out(
+    tx: &mut PgTransaction<'_>,
+    settings: TimeLimits,
+    customer: CustomerId,
+    state: &mut ExecutionState,
+    id: ExecutionId,
+) -> Result<u64, Fault> {
+    let mut timed_out = 0;
+    for lease in lease::store::silent(tx, customer, id).await? {
+        let patience = settings.patience(lease.maximum_duration_in_min);
+        if lease::store::prolong(tx, customer, &lease, patience).await? {
+            continue;
+        }
+        timed_out += 1;
+        lease::store::end(tx, customer, lease.id, "Canceled").await?;
+        let report = [lease.test_report_id];
+        let mut reports = test_report::store::of_ids(tx, customer, &report).await?;
+        reports.retain(TestReportState::is_pending);
+        if reports.is_empty() {
+            continue;
+        }
+        let minutes = settings.test_in_min(lease.maximum_duration_in_min);
+        let comment = format!(
+            "Timed out: the engine has reported no result within the {minutes} minutes that an \
+             instance may take, and has not stopped the test."
+        );
+        let ending = Ending::EngineFailure(&comment);
+        let finished = end_reports(tx, customer, state, &mut reports, ending).await?;
+        test_report::store::comment(tx, customer, &report, &comment).await?;
+        settle(tx, customer, state, finished).await?;
+    }
+    Ok(timed_out)
+}
+
 /// Returns the age of the oldest lease that has expired and was not taken back, and of the oldest execution
 /// that is past its deadline and has not ended.
 pub fn age() -> Age {
@@ -191,5 +241,10 @@ fn describe_metrics() {
         EXPIRED,
         Unit::Count,
         "Leases taken back because their engine did not renew them in time."
+    );
+    describe_counter!(
+        TIMED_OUT,
+        Unit::Count,
+        "Leases ended because their engine renewed them but reported no result in time."
     );
 }

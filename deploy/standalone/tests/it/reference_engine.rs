@@ -3,6 +3,7 @@
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use assay_client::Account;
@@ -44,7 +45,8 @@ impl Engine {
             needs_public_ip: None,
             name: "engine".to_owned(),
             parallel: 2,
-            heartbeat_seconds: 1,
+            // Engines do not poll: a heartbeat waits for the end of the execution.
+            heartbeat_seconds: 30,
             grace_seconds: 0,
             command: command.iter().map(OsString::from).collect(),
         };
@@ -62,6 +64,16 @@ impl Engine {
 /// Creates a set with test cases of these identifiers and numbers of instances, with a variable
 /// `COLOUR`, for a subject at `uri`. Returns the paths of the project and the set.
 async fn create_set(api: &Api, uri: &str, cases: &[(&str, i32)]) -> (String, String) {
+    create_limited_set(api, uri, cases, 0.0).await
+}
+
+/// Creates a set whose tests may take this number of minutes.
+async fn create_limited_set(
+    api: &Api,
+    uri: &str,
+    cases: &[(&str, i32)],
+    minutes: f64,
+) -> (String, String) {
     let project = create_project(api).await;
     let subject = json!({"Name": "Assay", "Identifier": "1.0", "SubjectType": "Webpage",
         "Uri": uri});
@@ -75,7 +87,8 @@ async fn create_set(api: &Api, uri: &str, cases: &[(&str, i32)]) -> (String, Str
         let plans = format!("{project}/testcases/{}/testplans", id(&case));
         let colour = json!({"Name": "COLOUR", "DisplayName": "", "PoolName": "",
             "IsSecured": true, "ValidationRule": "", "Content": "green"});
-        let plan = json!({"Instances": instances, "Variables": [colour]});
+        let plan = json!({"Instances": instances, "Variables": [colour],
+            "MaximumDurationInMin": minutes});
         let plan = api.post(&plans, plan).await.created();
         let ready = json!({"Status": "ReadyForExecution"});
         api.put(&format!("{plans}/{}", id(&plan)), ready).await.ok();
@@ -164,6 +177,28 @@ async fn the_engine_passes_the_lease_to_the_command_and_reads_its_junit_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_test_that_hangs_is_stopped_with_its_children_and_is_an_error() {
+    let customer = Customer::new().await;
+    let api = &customer.api;
+    let (project, set) = create_limited_set(api, "https://example.org/", &[("A-1", 1)], 0.02).await;
+    let dir = test_directory();
+    let command = format!("echo begun; {}", command_with_child(&dir));
+    let engine = Engine::start(api, customer.url(), &["sh", "-c", &command]).await;
+    let execution = start_execution(api, &project, &set).await;
+    let child = wait_for_child(&dir).await;
+
+    let done = wait_for_end(api, &execution).await;
+
+    wait_for_exit(child).await;
+    let report = &done["TestReports"][0];
+    assert_eq!((&report["Result"], &done["Result"]), (&json!("Error"), &json!("Error")));
+    let instance = instance(api, &project, report).await;
+    let text = instance["Steps"][0]["ActualResult"].as_str().unwrap();
+    assert!(text.starts_with("Timed out: ") && text.ends_with("begun"), "{text}");
+    engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_engine_stops_the_command_and_its_children_when_the_execution_is_canceled() {
     let customer = Customer::new().await;
     let api = &customer.api;
@@ -173,9 +208,11 @@ async fn the_engine_stops_the_command_and_its_children_when_the_execution_is_can
     let execution = start_execution(api, &project, &set).await;
     let child = wait_for_child(&dir).await;
 
+    let begun = Instant::now();
     api.delete(&execution).await.expect(204);
 
     wait_for_exit(child).await;
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     assert_eq!(api.get(&execution).await.ok()["Result"], "Canceled");
     engine.stop().await;
 }
@@ -186,6 +223,7 @@ async fn the_engine_releases_unfinished_leases_when_it_stops() {
         settings.leases = TimeLimits {
             lease_seconds: 3600,
             lease_losses: 1,
+            test_minutes: 360,
             execution_hours: 168,
             grace_seconds: 900,
         };

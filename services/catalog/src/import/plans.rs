@@ -156,11 +156,12 @@ async fn insert(
              insert into test_plan (customer_id, test_case_id, id, revision, status, test_type,
                  instances, minimum_duration_in_min, description, monitoring_message,
                  input_file_id, supporting_files_id, automation_supporting_files_id,
-                 automated_test_container_id, variables, automation_steps)
+                 automated_test_container_id, variables, automation_steps,
+                 maximum_duration_in_min)
              select $1, plan.*
              from unnest($2::uuid[], $3::uuid[], $4::int[], $5::text[], $6::text[], $7::int[],
                  $8::float8[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
-                 $14::text[], $15::jsonb[], $16::jsonb[]) as plan
+                 $14::text[], $15::jsonb[], $16::jsonb[], $17::float8[]) as plan
              returning test_case_id, revision, status
          )
          update test_case set last_plan_status = latest.status
@@ -186,6 +187,7 @@ async fn insert(
     .bind(text(new, |plan| &plan.automated_test_container_id))
     .bind(new.iter().map(|new| Json(&new.plan.variables)).collect::<Vec<_>>())
     .bind(new.iter().map(|new| Json(&new.steps)).collect::<Vec<_>>())
+    .bind(column(new, |new| new.plan.maximum_duration_in_min))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -17,6 +17,9 @@ const FROZEN: &str = "the test plan was executed; only its Status, Description a
 /// Maximum number of instances of a run.
 const MOST_INSTANCES: i32 = 10_000;
 
+/// Longest maximum duration of an instance, in minutes.
+const LONGEST: f64 = 6_000_000.0;
+
 /// Maximum number of automation steps of a plan.
 const MOST_STEPS: usize = 10_000;
 
@@ -25,13 +28,14 @@ pub(crate) fn new(input: TestPlanInput) -> TestPlanInput {
     TestPlanInput {
         instances: input.instances.or(Some(1)),
         minimum_duration_in_min: input.minimum_duration_in_min.or(Some(0.0)),
+        maximum_duration_in_min: input.maximum_duration_in_min.or(Some(0.0)),
         test_type: input.test_type.or(Some(TestType::Default.into())),
         status: Some(PlanStatus::New.into()),
         ..input
     }
 }
 
-pub(crate) fn valid(input: TestPlanInput) -> Result<TestPlanInput, Fault> {
+pub(crate) fn valid(mut input: TestPlanInput) -> Result<TestPlanInput, Fault> {
     let mut check = Check::default();
     check.texts(&input);
     secrets::check(&mut check, &input.variables);
@@ -39,7 +43,15 @@ pub(crate) fn valid(input: TestPlanInput) -> Result<TestPlanInput, Fault> {
         Some(1..=MOST_INSTANCES) => {}
         _ => check.refuse("Instances", format!("must be a number from 1 to {MOST_INSTANCES}")),
     }
-    check.amount("MinimumDurationInMin", input.minimum_duration_in_min.unwrap_or(f64::NAN));
+    let minimum = input.minimum_duration_in_min.unwrap_or(f64::NAN);
+    check.amount("MinimumDurationInMin", minimum);
+    // Absent if a client clears it, which restores the default.
+    let maximum = *input.maximum_duration_in_min.get_or_insert(0.0);
+    if !(0.0..=LONGEST).contains(&maximum) {
+        check.refuse("MaximumDurationInMin", format!("must be 0 to {LONGEST}"));
+    } else if maximum > 0.0 && maximum < minimum {
+        check.refuse("MaximumDurationInMin", "must not be less than MinimumDurationInMin");
+    }
     if input.test_type.is_none() {
         check.refuse("TestType", "must be Default, Performance or Stability");
     }

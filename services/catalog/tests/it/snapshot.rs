@@ -31,6 +31,7 @@ async fn a_snapshot_has_the_latest_ready_plan_of_each_case() {
     let mut second = TestPlanInput {
         instances: Some(4),
         minimum_duration_in_min: Some(0.5),
+        maximum_duration_in_min: Some(7.5),
         variables: vec![variable("USER", false), variable("PIN", true)],
         ..TestPlanInput::default()
     };
@@ -78,6 +79,7 @@ async fn a_snapshot_has_the_latest_ready_plan_of_each_case() {
             test_type: TestType::Performance.into(),
             instances: 4,
             minimum_duration_in_min: 0.5,
+            maximum_duration_in_min: 7.5,
             variables: Vec::new(),
         }
     );

@@ -113,6 +113,15 @@ async fn numbers_have_limits() {
         };
         assert_eq!(invalid_fields(user.create_plan(&case, input).await), [field]);
     }
+    for (minimum, maximum) in [(0.0, -1.0), (0.0, f64::NAN), (0.0, 6_000_001.0), (2.0, 1.5)] {
+        let input = TestPlanInput {
+            minimum_duration_in_min: Some(minimum),
+            maximum_duration_in_min: Some(maximum),
+            ..TestPlanInput::default()
+        };
+        let refused = invalid_fields(user.create_plan(&case, input).await);
+        assert_eq!(refused, ["MaximumDurationInMin"]);
+    }
 }
 
 #[tokio::test]

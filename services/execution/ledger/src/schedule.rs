@@ -11,6 +11,8 @@ pub struct Schedule {
     pub execution_id: ExecutionId,
     pub project_id: ProjectId,
     pub test_report_id: TestReportId,
+    /// Maximum duration of an instance, in minutes; 0 for the default.
+    pub maximum_duration_in_min: f64,
 }
 
 /// The engines that may run an execution, and its rank in their queue.

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::execution::rules::LONGEST_GRACE;
 
+/// Longest duration of an instance that is waited for, in minutes.
+const LONGEST: f64 = 6_000_000.0;
+
 /// Settings for how long leases and executions last.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct TimeLimits {
@@ -24,6 +27,15 @@ pub struct TimeLimits {
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
     pub lease_losses: u32,
+    /// Maximum duration of an instance of a test in minutes, unless its plan states another one. Its
+    /// engine stops the test, which counts as an error
+    #[arg(
+        long,
+        env = "ASSAY_TEST_MINUTES",
+        default_value_t = 360,
+        value_parser = clap::value_parser!(u32).range(1..=6_000_000)
+    )]
+    pub test_minutes: u32,
     /// Maximum duration of an execution in hours, counted from its request. Applies also if its
     /// test set has no time-out or a longer one. Unfinished tests are aborted
     #[arg(
@@ -48,6 +60,24 @@ impl TimeLimits {
     /// Returns the time after which a lease expires unless it is renewed.
     pub fn lease(self) -> Duration {
         Duration::from_secs(self.lease_seconds.into())
+    }
+
+    /// Returns the maximum duration of an instance whose plan states these durations, in minutes; 0
+    /// for the default. A test that has to run for long has the default duration on top.
+    pub fn planned_in_min(self, minimum: f64, maximum: f64) -> f64 {
+        let is_long = maximum <= 0.0 && minimum > 0.0;
+        if is_long { minimum.min(LONGEST) + f64::from(self.test_minutes) } else { maximum }
+    }
+
+    /// Returns the maximum duration of an instance whose plan states this one, in minutes.
+    pub fn test_in_min(self, maximum: f64) -> f64 {
+        if maximum > 0.0 { maximum } else { f64::from(self.test_minutes) }
+    }
+
+    /// Returns the time after which a lease ends whose engine reports no instance. The engine has the
+    /// duration of a lease to stop the test and to report it.
+    pub fn patience(self, maximum: f64) -> Duration {
+        Duration::from_secs_f64(self.test_in_min(maximum) * 60.0) + self.lease()
     }
 
     /// Returns the minutes from the request of an execution with this time-out to its deadline.

@@ -15,7 +15,7 @@ use sqlx::PgPool;
 /// Leases the first schedules of a queue. Returns `None` if the queue is empty.
 pub(crate) async fn dequeue(
     db: &PgPool,
-    settings: &TimeLimits,
+    settings: TimeLimits,
     caller: &Caller,
     input: &LeaseInput,
 ) -> Result<Option<Vec<Lease>>, Fault> {
@@ -33,8 +33,8 @@ pub(crate) async fn dequeue(
         return Ok(None);
     }
     let leases =
-        lease::store::insert(&mut tx, caller, input.engine(), settings.lease(), &schedules).await?;
-    let leases = lease::store::leases(&mut tx, customer, &leases).await?;
+        lease::store::insert(&mut tx, caller, input.engine(), settings, &schedules).await?;
+    let leases = lease::store::leases(&mut tx, customer, settings, &leases).await?;
     tx.commit().await?;
     Ok(Some(leases))
 }

@@ -1,7 +1,13 @@
 //! Rules for what engines ask for.
 
+use std::time::Duration;
+
 use assay_auth::Caller;
-use assay_proto::{Fault, execution::LeaseInput};
+use assay_ledger::time_limits::TimeLimits;
+use assay_proto::{
+    Fault,
+    execution::{LeaseInput, RenewLeaseInput},
+};
 use assay_records::Check;
 
 /// Maximum number of schedules that one request leases.
@@ -9,6 +15,20 @@ const MOST_SCHEDULES: i32 = 100;
 
 /// Maximum time that a request waits for schedules, in seconds.
 const LONGEST_WAIT: i32 = 30;
+
+/// Returns the time for which a heartbeat waits. The lease is not lost meanwhile.
+pub(crate) fn wait_for_stop(
+    input: RenewLeaseInput,
+    settings: TimeLimits,
+) -> Result<Duration, Fault> {
+    let wait = input.wait_in_sec();
+    let mut check = Check::default();
+    if !(0..=LONGEST_WAIT).contains(&wait) {
+        check.refuse("WaitInSec", format!("must be 0 to {LONGEST_WAIT}"));
+    }
+    check.done()?;
+    Ok(Duration::from_secs(wait.unsigned_abs().into()).min(settings.lease() / 3))
+}
 
 /// Checks the input of a request for leases. Returns it with a value for every field that has a
 /// default.

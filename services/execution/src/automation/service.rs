@@ -4,12 +4,7 @@ use std::time::Duration;
 
 use assay_auth::Caller;
 use assay_database::begin;
-use assay_ledger::{
-    instance,
-    lease::{self, LeaseStatus, lost},
-    settle::add_results,
-    time_limits::TimeLimits,
-};
+use assay_ledger::{instance, lease, settle::add_results, time_limits::TimeLimits};
 use assay_proto::{
     Batch as _, CustomerId, Fault, LeaseId, TestReportId,
     execution::{
@@ -29,7 +24,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::{
     dequeue,
     end::{self, LockedLease},
-    hand_over, rules,
+    hand_over, renew, rules,
 };
 use crate::{
     catalog::Catalog,
@@ -67,7 +62,7 @@ impl automation_service_server::AutomationService for AutomationService {
         let input = request.into_inner().lease.unwrap_or_default();
         let input = rules::with_defaults(&caller, input)?;
         let wait = Duration::from_secs(input.wait_in_sec().unsigned_abs().into());
-        let dequeue = || dequeue::dequeue(db, &self.settings, &caller, &input);
+        let dequeue = || dequeue::dequeue(db, self.settings, &caller, &input);
         let poll = || self.limits.read(customer, dequeue());
         let found = self.queue.wait(customer, input.target_group(), wait, poll).await?;
         let Some(mut leases) = found else { return Ok(Response::new(stream::empty().boxed())) };
@@ -89,16 +84,10 @@ impl automation_service_server::AutomationService for AutomationService {
         request: Request<RenewLeaseRequest>,
     ) -> Result<Response<LeaseState>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let id = LeaseId::from_path(&request.get_ref().id)?;
-        let renewed = lease::store::renew(&self.db, customer, id, self.settings.lease()).await?;
-        let (expires_at, continues) = match renewed {
-            Some(renewed) => renewed,
-            None => match lease::store::status(&self.db, customer, id).await? {
-                (LeaseStatus::Canceled | LeaseStatus::Completed, expired_at) => (expired_at, false),
-                _ => return Err(lost().into()),
-            },
-        };
-        Ok(Response::new(LeaseState { r#continue: continues, expires_at: Some(expires_at) }))
+        let request = request.into_inner();
+        let id = LeaseId::from_path(&request.id)?;
+        let wait = rules::wait_for_stop(request.renewal.unwrap_or_default(), self.settings)?;
+        Ok(Response::new(renew::renew(self, customer, id, wait).await?))
     }
 
     async fn report_instances(
@@ -123,8 +112,12 @@ impl automation_service_server::AutomationService for AutomationService {
         let numbers: Vec<i32> = results.iter().filter_map(|result| result.slot.number()).collect();
         let execution = &mut lease.execution;
         add_results(&mut tx, customer, execution, &mut reports, results, false).await?;
+        let stops = lease.execution.is_stopping();
         tx.commit().await.map_err(Fault::from)?;
         drop((writer, memory));
+        if stops {
+            self.queue.stop(customer, schedule.execution_id).await;
+        }
         self.list_instances(customer, schedule.test_report_id, &numbers).await
     }
 

@@ -173,6 +173,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
         if rules::can_cancel(&state)? {
             end_execution(&mut tx, customer, &mut state, Ending::Canceled).await?;
             tx.commit().await.map_err(Fault::from)?;
+            self.queue.stop(customer, id).await;
         }
         Ok(Response::new(()))
     }

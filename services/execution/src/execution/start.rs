@@ -103,8 +103,12 @@ impl ExecutionService {
 
         let id = store::insert(&mut tx, caller, &mut state, idempotent).await?;
         let numbers = test_report::store::count(&mut tx, customer, &cases).await?;
+        let limits = self.settings;
         let report = |((id, case), number): ((_, &SnapshotTestCase), _)| {
-            TestReportState::new(id, case, number, case.instances)
+            let mut report = TestReportState::new(id, case, number, case.instances);
+            report.maximum_duration_in_min =
+                limits.planned_in_min(case.minimum_duration_in_min, case.maximum_duration_in_min);
+            report
         };
         let mut reports: Vec<_> =
             state.ids_of_reports(0).zip(&cases).zip(numbers).map(report).collect();

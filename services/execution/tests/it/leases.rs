@@ -2,6 +2,7 @@
 
 mod assignment;
 mod losses;
+mod time_outs;
 
 use anyhow::Result;
 use assay_proto::{

@@ -50,8 +50,13 @@ pub(crate) use self::{
 /// Permissions of users in these tests.
 const PERMISSIONS: &str = "Read, Write, Execute, Automation";
 
-const LEASES: TimeLimits =
-    TimeLimits { lease_seconds: 60, lease_losses: 3, execution_hours: 168, grace_seconds: 900 };
+const LEASES: TimeLimits = TimeLimits {
+    lease_seconds: 60,
+    lease_losses: 3,
+    test_minutes: 360,
+    execution_hours: 168,
+    grace_seconds: 900,
+};
 
 /// Services with databases of their own, one project and one empty test set.
 pub(crate) struct World {

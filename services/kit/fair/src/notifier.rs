@@ -60,6 +60,7 @@ struct Inner<K> {
     polls: Shares,
     sleeping: Arc<AtomicUsize>,
     stopping: CancellationToken,
+    interval: Duration,
 }
 
 impl<K> Clone for Notifier<K> {
@@ -71,7 +72,18 @@ impl<K> Clone for Notifier<K> {
 impl<K: Eq + Hash + OfCustomer> Notifier<K> {
     /// Creates a notifier without waiters. All waits end when the program stops.
     pub fn new(runtime: &Runtime) -> Self {
+        Self::polling_every(POLL_INTERVAL, runtime)
+    }
+
+    /// Creates a notifier without waiters that poll only if they are woken, and at their deadline: a
+    /// lost message delays them until then.
+    pub fn without_polls(runtime: &Runtime) -> Self {
+        Self::polling_every(Duration::MAX, runtime)
+    }
+
+    fn polling_every(interval: Duration, runtime: &Runtime) -> Self {
         Self(Arc::new(Inner {
+            interval,
             waiting: Mutex::default(),
             places: Shares::new(WAITERS),
             polls: Shares::new(POLLS),
@@ -104,9 +116,10 @@ impl<K: Eq + Hash + OfCustomer> Notifier<K> {
             waiting.insert(key, Arc::downgrade(&notify));
             notify
         });
-        let Inner { polls, sleeping, stopping, .. } = &*self.0;
+        let Inner { polls, sleeping, stopping, interval, .. } = &*self.0;
         let (polls, sleeping, stopping) = (polls.clone(), sleeping.clone(), stopping.clone());
-        Ok(Waiter { customer, notify, polls, sleeping, stopping, _place: share })
+        let interval = *interval;
+        Ok(Waiter { customer, notify, polls, sleeping, stopping, interval, _place: share })
     }
 }
 
@@ -117,6 +130,7 @@ pub struct Waiter {
     polls: Shares,
     sleeping: Arc<AtomicUsize>,
     stopping: CancellationToken,
+    interval: Duration,
     _place: Share,
 }
 
@@ -152,7 +166,7 @@ impl Waiter {
             let _sleeping = Sleeping::begin(&self.sleeping);
             tokio::select! {
                 () = notified => {}
-                () = sleep(POLL_INTERVAL) => {}
+                () = sleep(self.interval) => {}
                 () = expired => {}
                 () = self.stopping.cancelled() => return Ok(None),
             }
@@ -222,6 +236,20 @@ mod tests {
         let found = waiter.poll(None, poll).await;
         assert!(matches!(found, Ok(Some(()))));
         assert_eq!(begun.elapsed(), 2 * POLL_INTERVAL);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_waiter_without_polls_polls_at_its_deadline() {
+        let notifier = Notifier::without_polls(&Runtime::new("test"));
+        let (begun, polls) = (Instant::now(), AtomicUsize::new(0));
+        let poll = async || {
+            polls.fetch_add(1, Ordering::SeqCst);
+            Ok(None::<()>)
+        };
+        let waiter = notifier.register(CustomerId::new()).unwrap();
+        let deadline = begun + 6 * POLL_INTERVAL;
+        assert!(matches!(waiter.poll(Some(deadline), poll).await, Ok(None)));
+        assert_eq!((begun.elapsed(), polls.into_inner()), (6 * POLL_INTERVAL, 2));
     }
 
     #[tokio::test]

@@ -45,9 +45,10 @@ pub(super) const OF_ENVIRONMENT: [&str; 8] = [
 ];
 pub(super) const OF_SET: [&str; 7] =
     ["Name", "Description", "Priority", "Tags", "StopOnFailure", "TimeOut", "Gate"];
-pub(super) const OF_PLAN: [&str; 11] = [
+pub(super) const OF_PLAN: [&str; 12] = [
     "Instances",
     "MinimumDurationInMin",
+    "MaximumDurationInMin",
     "TestType",
     "Status",
     "Description",

@@ -255,6 +255,13 @@ pub async fn unsettled(
           )
           order by expires_at limit $1)
          union
+         (select customer_id, execution_id from lease l
+          where ended_at is null and times_out_at <= now() and exists (
+              select from live_execution e
+              where e.customer_id = l.customer_id and e.id = l.execution_id
+          )
+          order by times_out_at limit $1)
+         union
          (select customer_id, id from live_execution e
           where status in ('Queued', 'Running') and deadline <= now() and not {IS_LAUNCHED}
           order by deadline limit $1)

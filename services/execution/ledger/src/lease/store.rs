@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use assay_auth::Caller;
 use assay_proto::{
-    CustomerId, EnvironmentId, ExecutionId, Fault, LeaseId, ScheduleId, SubjectId, TestPlanId,
-    Timestamp,
+    CustomerId, EnvironmentId, ExecutionId, Fault, InstanceId, LeaseId, ScheduleId, SubjectId,
+    TestPlanId, TestReportId, Timestamp,
     catalog::{AutomatedTestPlan, Environment, Subject},
     execution::Lease,
 };
+use chrono::DateTime;
 use sqlx::{FromRow, PgExecutor, PgTransaction};
 
 use super::{LeaseStatus, lost};
-use crate::{column::column, schedule::Schedule};
+use crate::{column::column, schedule::Schedule, time_limits::TimeLimits};
 
 #[derive(FromRow)]
 struct LeasedSchedule {
@@ -29,7 +30,8 @@ pub async fn schedule_of(
     id: LeaseId,
 ) -> Result<Schedule, Fault> {
     let leased = sqlx::query_as(
-        "select s.id, s.execution_id, s.project_id, s.test_report_id, e.id is null as is_deleted
+        "select s.id, s.execution_id, s.project_id, s.test_report_id, s.maximum_duration_in_min,
+                e.id is null as is_deleted
          from lease l
          join schedule s on s.customer_id = l.customer_id and s.id = l.schedule_id
          left join live_execution e on e.customer_id = l.customer_id and e.id = l.execution_id
@@ -88,23 +90,27 @@ pub async fn insert(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
     engine: &str,
-    duration: Duration,
+    limits: TimeLimits,
     schedules: &[Schedule],
 ) -> Result<Vec<LeaseId>, Fault> {
+    let patience = |schedule: &Schedule| limits.patience(schedule.maximum_duration_in_min);
     let leases = sqlx::query_scalar(
         "insert into lease (customer_id, user_id, engine, expires_at, id, schedule_id,
-             execution_id)
-         select $1, $2, $3, now() + make_interval(secs => $4), leased.*
-         from unnest($5::uuid[], $6::uuid[], $7::uuid[]) as leased
+             execution_id, times_out_at)
+         select $1, $2, $3, now() + make_interval(secs => $4), id, schedule, execution,
+             now() + make_interval(secs => patience)
+         from unnest($5::uuid[], $6::uuid[], $7::uuid[], $8::float8[])
+             as leased (id, schedule, execution, patience)
          returning id",
     )
     .bind(caller.customer)
     .bind(caller.user)
     .bind(engine)
-    .bind(duration.as_secs_f64())
+    .bind(limits.lease().as_secs_f64())
     .bind(column(schedules, |_| LeaseId::new()))
     .bind(column(schedules, |schedule| schedule.id))
     .bind(column(schedules, |schedule| schedule.execution_id))
+    .bind(column(schedules, |schedule| patience(schedule).as_secs_f64()))
     .fetch_all(&mut **tx)
     .await?;
     Ok(leases)
@@ -147,11 +153,12 @@ impl LeaseRow {
 pub async fn leases(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
+    limits: TimeLimits,
     ids: &[LeaseId],
 ) -> Result<Vec<Lease>, Fault> {
     let leases: Vec<LeaseRow> = sqlx::query_as(
         "select l.id, l.expires_at, l.schedule_id, l.execution_id, s.project_id, s.test_report_id,
-                r.test_type, r.minimum_duration_in_min, r.test_plan_id,
+                r.test_type, r.minimum_duration_in_min, s.maximum_duration_in_min, r.test_plan_id,
                 array(
                     select nr from generate_series(1, r.requested_instances_count) as nr
                     where r.finished_instances_count = 0 or not exists (
@@ -175,7 +182,12 @@ pub async fn leases(
     .bind(ids)
     .fetch_all(&mut **tx)
     .await?;
-    Ok(leases.into_iter().map(LeaseRow::into_lease).collect())
+    let with_limit = |row: LeaseRow| {
+        let lease = row.into_lease();
+        let minutes = limits.test_in_min(lease.maximum_duration_in_min);
+        Lease { maximum_duration_in_min: minutes, ..lease }
+    };
+    Ok(leases.into_iter().map(with_limit).collect())
 }
 
 /// Renews a lease that is held. Returns when it expires and whether its engine is to continue.
@@ -252,6 +264,70 @@ pub async fn expire(
          returning schedule_id",
     );
     Ok(expired.bind(customer).bind(execution).fetch_all(&mut **tx).await?)
+}
+
+/// A lease whose engine has reported no instance in time, unless the last one was late.
+#[derive(Debug, FromRow)]
+pub struct SilentLease {
+    pub id: LeaseId,
+    pub test_report_id: TestReportId,
+    /// Maximum duration of an instance, in minutes; 0 for the default.
+    pub maximum_duration_in_min: f64,
+    leased_at: Timestamp,
+    /// The last instance of the report. Its id has the time at which it was stored.
+    last_instance: Option<InstanceId>,
+}
+
+impl SilentLease {
+    /// Returns the time of the last progress: that of the lease, or of the last instance since.
+    fn progressed_at(&self) -> Timestamp {
+        let reported = self.last_instance.and_then(|id| id.0.get_timestamp());
+        let (seconds, nanos) = reported.map_or((0, 0), |time| time.to_unix());
+        let reported = DateTime::from_timestamp(seconds.cast_signed(), nanos).unwrap_or_default();
+        Timestamp(reported.max(self.leased_at.0))
+    }
+}
+
+/// Lists the leases of an execution that time out unless their last instance is new.
+pub async fn silent(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<Vec<SilentLease>, Fault> {
+    let silent = sqlx::query_as(
+        "select l.id, l.leased_at, s.test_report_id, s.maximum_duration_in_min, (
+                    select i.id from instance i
+                    where i.customer_id = $1 and i.test_report_id = s.test_report_id
+                    order by i.id desc
+                    limit 1
+                ) as last_instance
+         from lease l
+         join schedule s on s.customer_id = l.customer_id and s.id = l.schedule_id
+         where l.customer_id = $1 and l.execution_id = $2 and l.ended_at is null
+           and l.times_out_at <= now()",
+    );
+    Ok(silent.bind(customer).bind(execution).fetch_all(&mut **tx).await?)
+}
+
+/// Lets a silent lease go on if its last instance is new: until `patience` has passed since then.
+/// Returns whether it does.
+pub async fn prolong(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    lease: &SilentLease,
+    patience: Duration,
+) -> Result<bool, Fault> {
+    let prolonged = sqlx::query(
+        "update lease set times_out_at = $3::timestamptz + make_interval(secs => $4)
+         where customer_id = $1 and id = $2
+           and $3::timestamptz + make_interval(secs => $4) > now()",
+    );
+    let prolonged = prolonged
+        .bind(customer)
+        .bind(lease.id)
+        .bind(lease.progressed_at())
+        .bind(patience.as_secs_f64());
+    Ok(prolonged.execute(&mut **tx).await?.rows_affected() > 0)
 }
 
 /// Counts the leases that engines of all customers hold.

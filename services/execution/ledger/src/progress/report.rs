@@ -63,6 +63,9 @@ pub struct TestReportState {
     missing_result: i32,
     /// The status that the last review has set, as long as the result holds.
     pub judgement: Option<String>,
+    /// Maximum duration of an instance, in minutes; 0 for the default. Only new reports have it.
+    #[sqlx(skip)]
+    pub maximum_duration_in_min: f64,
     /// Suites, labels and links of the test, if new results name any.
     #[sqlx(skip)]
     pub classification: Option<Arc<Classification>>,

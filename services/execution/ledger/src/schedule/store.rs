@@ -20,10 +20,10 @@ pub async fn insert(
 ) -> Result<(), Fault> {
     sqlx::query(
         "insert into schedule (customer_id, project_id, execution_id, target_group,
-             needs_public_ip, priority, status, id, test_report_id, report_sequence_nr)
-         select $1, $2, $3, $4, $5, $8, 'Queued', id, report, sequence_nr
-         from unnest($6::uuid[], $7::text[]::uuid[])
-             with ordinality as s (id, report, sequence_nr)",
+             needs_public_ip, priority, status, id, test_report_id, maximum_duration_in_min,
+             report_sequence_nr)
+         select $1, $2, $3, $4, $5, $8, 'Queued', s.*
+         from unnest($6::uuid[], $7::text[]::uuid[], $9::float8[]) with ordinality as s",
     )
     .bind(customer)
     .bind(project)
@@ -33,6 +33,7 @@ pub async fn insert(
     .bind(column(reports, |_| ScheduleId::new()))
     .bind(column(reports, |report| report.published.id.as_str()))
     .bind(destination.priority)
+    .bind(column(reports, |report| report.maximum_duration_in_min))
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -62,7 +63,7 @@ pub async fn dequeue(
          )
          update schedule set status = 'Running', schedule_sent_at = now()
          where customer_id = $1 and id = any(array(select id from first))
-         returning id, execution_id, project_id, test_report_id",
+         returning id, execution_id, project_id, test_report_id, maximum_duration_in_min",
     )
     .bind(customer)
     .bind(target_group)

@@ -4,7 +4,7 @@ use assay_proto::{
     Batch as _,
     execution::{
         CompleteLeaseInput, CompleteLeaseRequest, InstanceEntry, Lease, LeaseInput,
-        LeaseSchedulesRequest, LeaseState, ReleaseLeaseRequest, RenewLeaseRequest,
+        LeaseSchedulesRequest, LeaseState, ReleaseLeaseRequest, RenewLeaseInput, RenewLeaseRequest,
         ReportInstancesRequest, automation_service_client::AutomationServiceClient,
     },
 };
@@ -69,7 +69,15 @@ impl Engine {
     }
 
     pub(crate) async fn renew(&self, id: &str) -> Result<LeaseState, Status> {
-        let request = self.user.call(RenewLeaseRequest { id: id.to_owned() });
+        self.renew_within(id, 0).await
+    }
+
+    /// Renews a lease, and waits for up to this number of seconds until the engine should stop.
+    pub(crate) async fn renew_within(&self, id: &str, wait: i32) -> Result<LeaseState, Status> {
+        let renewal = Some(RenewLeaseInput { wait_in_sec: Some(wait) });
+        let request = RenewLeaseRequest { id: id.to_owned(), renewal };
+        let limit = std::time::Duration::from_secs(40);
+        let request = self.user.caller.call_within(limit, request);
         Ok(self.client.clone().renew_lease(request).await?.into_inner())
     }
 

@@ -14,8 +14,13 @@ use assay_runtime::Runtime;
 use crate::world::World;
 
 /// Leases that expire soon and may be lost often.
-const LEASES: TimeLimits =
-    TimeLimits { lease_seconds: 2, lease_losses: 1000, execution_hours: 168, grace_seconds: 900 };
+const LEASES: TimeLimits = TimeLimits {
+    lease_seconds: 2,
+    lease_losses: 1000,
+    test_minutes: 360,
+    execution_hours: 168,
+    grace_seconds: 900,
+};
 
 pub(crate) struct Server {
     threads: Mutex<Option<tokio::runtime::Runtime>>,
