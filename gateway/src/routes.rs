@@ -19,6 +19,7 @@ mod incident;
 mod insight;
 mod keys;
 mod known_failure;
+mod live_log;
 mod media;
 mod metrics;
 mod monitor;
@@ -84,6 +85,7 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
         monitor::routes(),
         metrics::routes(),
         automation::routes(),
+        live_log::routes(),
         test_report::routes(),
         statistics::routes(),
         notification::routes(),

@@ -180,6 +180,38 @@
     const timer = setInterval(refresh, 2000);
   };
 
+  // The log of a running test, while somebody looks at it.
+  const followLog = () => {
+    const log = one("#log[data-follow]");
+    if (!log) return;
+    const toEnd = () => {
+      const text = one("pre", log);
+      if (text) text.scrollTop = text.scrollHeight;
+    };
+    const refresh = async () => {
+      if (document.hidden) return;
+      const response = await fetch(log.dataset.follow).catch(() => null);
+      if (response?.redirected) return clearInterval(timer);
+      if (!response?.ok) return;
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      const fresh = one("#log", page);
+      const before = one("pre", log);
+      const isRead = before && before.scrollTop + before.clientHeight < before.scrollHeight - 40;
+      if (!isRead && getSelection().isCollapsed) {
+        const isFocused = document.activeElement === before && before;
+        log.replaceChildren(...fresh.childNodes);
+        if (isFocused) one("pre", log)?.focus({ preventScroll: true });
+        toEnd();
+      }
+      if (!fresh.dataset.follow) {
+        clearInterval(timer);
+        if (!isDirty() && !isRead) location.reload();
+      }
+    };
+    const timer = setInterval(refresh, 2000);
+    toEnd();
+  };
+
   // Keys.
   const rows = all(".row").filter((row) => one("a", row));
   const start = location.hash.slice(1) || sessionStorage.getItem("row");
@@ -250,4 +282,5 @@
   addCopyButtons(document);
   restore();
   follow();
+  followLog();
 })();

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use assay_client::{Client, ClientError, send};
 use assay_proto::execution::{
-    CompleteLeaseInput, InstanceResultInput, Lease, LeaseInput, LeaseState, RenewLeaseInput,
+    CompleteLeaseInput, InstanceResultInput, Lease, LeaseInput, LeaseState, LiveLogInput,
+    LiveLogState, RenewLeaseInput,
 };
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::{Serialize, de::DeserializeOwned};
@@ -39,6 +40,15 @@ impl Api {
     pub(crate) async fn renew(&self, id: &str, wait: u16) -> Result<LeaseState, ClientError> {
         let renewal = RenewLeaseInput { wait_in_sec: Some(wait.into()) };
         self.call(&format!("/{id}/heartbeat"), Some(&renewal)).await
+    }
+
+    /// Appends text to the log of a lease.
+    pub(crate) async fn append(
+        &self,
+        id: &str,
+        log: &LiveLogInput,
+    ) -> Result<LiveLogState, ClientError> {
+        self.call(&format!("/{id}/log"), Some(log)).await
     }
 
     /// Reports an instance. Retries are safe: Assay counts each instance number once.

@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_secs(5);
 const OF_SHELLS: [&str; 6] = ["PATH", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "IFS", "PS4"];
 
 /// Number of bytes kept of the end of the output.
-const MAX_OUTPUT: usize = 16 << 10;
+pub(crate) const MAX_OUTPUT: usize = 16 << 10;
 
 /// A command that runs one instance.
 pub(crate) struct Command<'a> {
@@ -48,10 +48,11 @@ impl<'a> Command<'a> {
     }
 
     /// Runs the command and returns its result, or `None` if it was interrupted. Stops it after
-    /// `longest`.
+    /// `longest`. Calls `write` with its output as it arrives.
     pub(crate) async fn run(
         self,
         longest: Duration,
+        write: impl Fn(&[u8]),
         interrupted: impl Future<Output = ()>,
     ) -> Result<Option<InstanceResultInput>> {
         let files = TempDir::with_prefix("assay-")?;
@@ -61,7 +62,7 @@ impl<'a> Command<'a> {
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let lease = serde_json::to_vec(self.lease)?;
         let ended = tokio::select! {
-            ended = ended(&mut child, group, &lease, longest) => Some(ended),
+            ended = ended(&mut child, group, &lease, longest, write) => Some(ended),
             () = interrupted => None,
         };
         let Some(Ended { status, output, timed_out }) = ended else {
@@ -167,7 +168,13 @@ struct Ended {
 
 /// Passes the lease to a command and waits for its end, with which its background processes end.
 /// Stops it after `longest`.
-async fn ended(child: &mut Child, group: Option<Pid>, lease: &[u8], longest: Duration) -> Ended {
+async fn ended(
+    child: &mut Child,
+    group: Option<Pid>,
+    lease: &[u8],
+    longest: Duration,
+    output_arrives: impl Fn(&[u8]),
+) -> Ended {
     let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let write = async {
         if let Some(mut input) = input {
@@ -176,10 +183,15 @@ async fn ended(child: &mut Child, group: Option<Pid>, lease: &[u8], longest: Dur
         }
     };
     let (mut kept, mut kept_errors) = (Vec::new(), Vec::new());
+    let seen = &output_arrives;
     let are_open = AtomicBool::new(true);
     let (status, timed_out) = {
         let streams = async {
-            tokio::join!(write, tail(output, &mut kept), tail(errors, &mut kept_errors));
+            tokio::join!(
+                write,
+                tail(output, &mut kept, seen),
+                tail(errors, &mut kept_errors, seen)
+            );
             are_open.store(false, Ordering::Relaxed);
         };
         let mut streams = std::pin::pin!(streams);
@@ -223,10 +235,11 @@ fn signal(group: Option<Pid>, signal: Signal) {
 }
 
 /// Reads a stream and keeps its end.
-async fn tail(stream: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>) {
+async fn tail(stream: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>, seen: impl Fn(&[u8])) {
     let Some(mut stream) = stream else { return };
     let mut buffer = [0; 4096];
     while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+        seen(&buffer[..read]);
         kept.extend_from_slice(&buffer[..read]);
         if kept.len() > 2 * MAX_OUTPUT {
             kept.drain(..kept.len() - MAX_OUTPUT);
@@ -272,7 +285,7 @@ mod tests {
         let long = vec![b'x'; 10 * MAX_OUTPUT];
         let output = [long.as_slice(), b"end"].concat();
         let mut kept = Vec::new();
-        tail(Some(output.as_slice()), &mut kept).await;
+        tail(Some(output.as_slice()), &mut kept, |_| {}).await;
         let kept = text(&kept);
         assert!(kept.len() == MAX_OUTPUT && kept.ends_with("end"));
     }

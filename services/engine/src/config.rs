@@ -40,6 +40,15 @@ pub struct Config {
     /// return to the queue
     #[arg(long, env = "ASSAY_ENGINE_GRACE_SECONDS", default_value_t = 20)]
     pub grace_seconds: u16,
+    /// Whether the output of tests is sent to Assay while they run, where all who may read results see
+    /// it, and kept as an artifact
+    #[arg(
+        long,
+        env = "ASSAY_ENGINE_LIVE_LOG",
+        default_value_t = true,
+        action = clap::ArgAction::Set
+    )]
+    pub live_log: bool,
     /// Command that runs a test, with its arguments
     #[arg(last = true, required = true)]
     pub command: Vec<OsString>,

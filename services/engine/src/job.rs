@@ -20,6 +20,7 @@ use crate::{
     api::{Api, is_loss},
     command::Command,
     config::Config,
+    live_log::{ARTIFACT, LiveLog},
 };
 
 /// Maximum time that a heartbeat may wait, in seconds.
@@ -50,10 +51,13 @@ impl Job {
     pub(crate) async fn run(self) {
         let id = self.lease.id.clone();
         let (interrupted, interruption) = watch::channel(None);
+        let log = LiveLog::new(self.api.clone(), id.clone(), self.config.live_log);
         let ended = tokio::select! {
-            ended = self.instances(interruption) => ended,
+            ended = self.instances(&log, interruption) => ended,
+            () = log.send() => Ok(None),
             () = self.watch(&interrupted) => Ok(None),
         };
+        log.flush().await;
         let reason = *interrupted.borrow();
         let finished = match (ended, reason) {
             (_, Some(Interruption::LeaseLost)) => {
@@ -81,11 +85,18 @@ impl Job {
     /// Runs and reports one instance after the other. Returns the reason if the engine failed.
     async fn instances(
         &self,
+        log: &LiveLog,
         mut interruption: watch::Receiver<Option<Interruption>>,
     ) -> Result<Option<String>, ClientError> {
         for nr in &self.lease.instance_numbers {
-            match self.instance(*nr, &mut interruption).await {
-                Ok(Some(instance)) => self.api.report(&self.lease.id, instance).await?,
+            match self.instance(*nr, log, &mut interruption).await {
+                Ok(Some(mut instance)) => {
+                    if log.flush().await {
+                        let uri = &mut instance.execution_log_uri;
+                        uri.get_or_insert_with(|| ARTIFACT.to_owned());
+                    }
+                    self.api.report(&self.lease.id, instance).await?;
+                }
                 Ok(None) => return Ok(None),
                 Err(error) => {
                     let reason = format!("{error:#}");
@@ -107,6 +118,7 @@ impl Job {
     async fn instance(
         &self,
         nr: i32,
+        log: &LiveLog,
         interruption: &mut watch::Receiver<Option<Interruption>>,
     ) -> anyhow::Result<Option<InstanceResultInput>> {
         let minimum = minutes(self.lease.minimum_duration_in_min);
@@ -121,7 +133,10 @@ impl Job {
                 let _ = interruption.wait_for(Option::is_some).await;
             };
             let rest = maximum.saturating_sub(begun.elapsed());
-            let Some(instance) = command.run(rest, interrupted).await? else { return Ok(None) };
+            let write = |output: &[u8]| log.write(output);
+            let Some(instance) = command.run(rest, write, interrupted).await? else {
+                return Ok(None);
+            };
             runs += 1;
             let started = *started.get_or_insert(instance.start_date_time);
             if instance.result() == TestResult::Passed && begun.elapsed() < minimum {
@@ -204,19 +219,26 @@ mod tests {
         Job { config: Arc::new(config), api, stop, lease }
     }
 
+    fn log() -> LiveLog {
+        LiveLog::new(job("", 0.0).api, String::new(), false)
+    }
+
     #[tokio::test]
     async fn a_passing_test_is_repeated_for_its_minimum_duration() {
         let (_sender, mut interruption) = watch::channel(None);
-        let once = job("exit 0", 0.0).instance(1, &mut interruption).await.unwrap().unwrap();
+        let once =
+            job("exit 0", 0.0).instance(1, &log(), &mut interruption).await.unwrap().unwrap();
         assert_eq!(once.result(), TestResult::Passed);
 
         let minimum = 0.01;
-        let long = job("exit 0", minimum).instance(1, &mut interruption).await.unwrap().unwrap();
+        let long =
+            job("exit 0", minimum).instance(1, &log(), &mut interruption).await.unwrap().unwrap();
         assert_eq!(long.result(), TestResult::Passed);
         assert!(long.duration_in_sec.unwrap() >= minimum * 60.0, "{long:?}");
         assert!(long.start_date_time.is_some());
 
-        let failed = job("exit 1", 60.0).instance(1, &mut interruption).await.unwrap().unwrap();
+        let failed =
+            job("exit 1", 60.0).instance(1, &log(), &mut interruption).await.unwrap().unwrap();
         assert_eq!(failed.result(), TestResult::Failed, "a failure is not repeated");
     }
 
@@ -232,7 +254,7 @@ mod tests {
         let mut job = job(&script, 0.0);
         job.lease.maximum_duration_in_min = 0.01;
 
-        let late = job.instance(1, &mut interruption).await.unwrap().unwrap();
+        let late = job.instance(1, &log(), &mut interruption).await.unwrap().unwrap();
 
         assert_eq!(late.result(), TestResult::Error);
         let text = late.steps[0].actual_result.as_deref().unwrap();

@@ -5,6 +5,7 @@ mod api;
 mod command;
 mod config;
 mod job;
+mod live_log;
 mod outcome;
 
 use std::{

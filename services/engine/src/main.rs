@@ -39,6 +39,9 @@ Output, the first of these that exists:
                the command did
   exit code    0 is Passed, any other is Failed; Error if a signal ended the command
 
+While the command runs, its output is sent to Assay, where the page of the test shows it. It becomes the
+artifact live.log, unless ASSAY_ENGINE_LIVE_LOG is false.
+
 If the plan has a minimum duration, the engine repeats the command while it passes, and reports the
 last run with the total duration.
 

@@ -16,6 +16,7 @@ mod incident;
 mod insight;
 mod known_failure;
 mod limits;
+mod live_log;
 mod metrics;
 mod monitor;
 
@@ -51,9 +52,10 @@ use assay_proto::execution::{
     execution_service_server::ExecutionServiceServer, failure_service_server::FailureServiceServer,
     incident_service_server::IncidentServiceServer, insight_service_server::InsightServiceServer,
     known_failure_service_server::KnownFailureServiceServer,
-    launch_service_server::LaunchServiceServer, metrics_service_server::MetricsServiceServer,
-    monitor_service_server::MonitorServiceServer, result_service_server::ResultServiceServer,
-    run_service_server::RunServiceServer, share_link_service_server::ShareLinkServiceServer,
+    launch_service_server::LaunchServiceServer, live_log_service_server::LiveLogServiceServer,
+    metrics_service_server::MetricsServiceServer, monitor_service_server::MonitorServiceServer,
+    result_service_server::ResultServiceServer, run_service_server::RunServiceServer,
+    share_link_service_server::ShareLinkServiceServer,
     shared_execution_service_server::SharedExecutionServiceServer,
     statistics_service_server::StatisticsServiceServer,
     test_case_state_service_server::TestCaseStateServiceServer,
@@ -79,6 +81,7 @@ pub use self::{
     expiry::publish_expired,
     incident::seek_incidents,
     insight::roll_up,
+    live_log::seal_logs,
     monitor::evaluation::evaluate_monitors,
     quota::{Quota, QuotaConfig, Usage, list as list_usage},
     reportportal::Launches,
@@ -97,6 +100,7 @@ use self::{
     insight::InsightService,
     known_failure::KnownFailureService,
     limits::IngestLimits,
+    live_log::LiveLogService,
     metrics::MetricsService,
     monitor::MonitorService,
     result::ResultService,
@@ -193,6 +197,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     age_of_reconciliation().spawn(runtime, &database);
     expiry::spawn(runtime, &database);
     deletion::spawn(runtime, &database, &artifacts);
+    live_log::spawn(runtime, &database, &artifacts);
     let queue = Queue::connect(runtime, nats.client().clone());
     Reconciler::new(database.pool(), &queue, config.leases).spawn(runtime, &database);
     let (db, shares) = (database.pool(), database.shares());
@@ -251,11 +256,13 @@ pub fn services(
     let incidents = IncidentService { db: db.clone(), catalog: catalog.clone() };
     let insights = InsightService { db: db.clone(), catalog: catalog.clone() };
     let metrics = MetricsService { db: db.clone(), catalog: catalog.clone() };
+    let live_logs = LiveLogService { db: db.clone(), queue: queue.clone(), limits: limits.clone() };
     let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, limits };
     let services = Routes::new(ExecutionServiceServer::new(executions))
         .add_service(ResultServiceServer::new(results))
         .add_service(TestReportServiceServer::new(reports))
         .add_service(AutomationServiceServer::new(automation))
+        .add_service(LiveLogServiceServer::new(live_logs))
         .add_service(ArtifactServiceServer::new(artifacts))
         .add_service(StatisticsServiceServer::new(statistics))
         .add_service(FailureServiceServer::new(FailureService { db: db.clone() }))

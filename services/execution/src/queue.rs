@@ -1,9 +1,9 @@
-//! Notifies waiting engines of new work, and of the end of the work that they do.
+//! Notifies waiting engines of new work and of the end of their work, and readers of live logs of text.
 
 use std::time::Duration;
 
 use assay_fair::{Notifier, OfCustomer};
-use assay_proto::{CustomerId, ExecutionId, Fault};
+use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
 use assay_runtime::Runtime;
 use async_nats::Client;
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,9 @@ const QUEUED: &str = "assay.queued";
 
 /// The NATS subject on which programs publish that engines should stop the tests of an execution.
 const STOPPED: &str = "assay.stopped";
+
+/// The NATS subject on which programs publish that the log of a test report has more text.
+const LOGGED: &str = "assay.logged";
 
 /// The queue of a target group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -31,11 +34,12 @@ impl OfCustomer for GroupQueue {
     }
 }
 
-/// The engines that wait for work, or for the end of their work.
+/// The engines that wait for work or for the end of their work, and the readers of their logs.
 #[derive(Clone)]
 pub struct Queue {
     queued: Signal<GroupQueue>,
     stopped: Signal<(CustomerId, ExecutionId)>,
+    logged: Signal<(CustomerId, TestReportId)>,
 }
 
 impl Queue {
@@ -51,8 +55,9 @@ impl Queue {
 
     fn open(runtime: &Runtime, nats: Option<Client>) -> Self {
         let queued = Signal::new(runtime, Notifier::new(runtime), QUEUED, nats.clone());
-        let stopped = Signal::new(runtime, Notifier::without_polls(runtime), STOPPED, nats);
-        Self { queued, stopped }
+        let stopped = Signal::new(runtime, Notifier::without_polls(runtime), STOPPED, nats.clone());
+        let logged = Signal::new(runtime, Notifier::new(runtime), LOGGED, nats);
+        Self { queued, stopped, logged }
     }
 
     /// Returns the number of engines that wait for work at this process.
@@ -65,6 +70,11 @@ impl Queue {
         self.stopped.waiting.sleeping()
     }
 
+    /// Returns the number of readers that wait for the text of logs at this process.
+    pub fn readers(&self) -> usize {
+        self.logged.waiting.sleeping()
+    }
+
     /// Notifies the engines of a target group that there is work. Must follow the commit.
     pub(crate) async fn notify(&self, customer: CustomerId, target_group: &str) {
         let queue = GroupQueue { customer, target_group: target_group.to_owned() };
@@ -75,6 +85,27 @@ impl Queue {
     /// the commit.
     pub(crate) async fn stop(&self, customer: CustomerId, execution: ExecutionId) {
         self.stopped.send(&(customer, execution)).await;
+    }
+
+    /// Notifies the readers of the log of a test report that it has more text. Must follow the commit.
+    pub(crate) async fn log(&self, customer: CustomerId, report: TestReportId) {
+        self.logged.send(&(customer, report)).await;
+    }
+
+    /// Polls for the text of a log, and again after each notification, until there is some, `wait` is
+    /// over or the program stops.
+    pub(crate) async fn wait_for_log<T, F: Future<Output = Result<Option<T>, Fault>>>(
+        &self,
+        customer: CustomerId,
+        report: TestReportId,
+        wait: Duration,
+        mut poll: impl FnMut() -> F,
+    ) -> Result<Option<T>, Fault> {
+        if wait.is_zero() {
+            return poll().await;
+        }
+        let log = self.logged.waiting.register((customer, report))?;
+        log.poll(Some(Instant::now() + wait), poll).await
     }
 
     /// Polls for work, and again after each notification, until there is some, `wait` is over or

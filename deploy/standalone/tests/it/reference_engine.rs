@@ -48,6 +48,7 @@ impl Engine {
             // Engines do not poll: a heartbeat waits for the end of the execution.
             heartbeat_seconds: 30,
             grace_seconds: 0,
+            live_log: true,
             command: command.iter().map(OsString::from).collect(),
         };
         let (mut running, stop) = (JoinSet::new(), CancellationToken::new());

@@ -2,6 +2,7 @@
 
 pub(super) mod content;
 mod head;
+mod log;
 pub(super) mod steps;
 mod view;
 
@@ -37,6 +38,7 @@ pub(super) fn routes() -> Router<Console> {
     Router::new()
         .route("/reports/{report}", get(page).post(judge))
         .route("/reports/{report}/content", get(content::content))
+        .route("/reports/{report}/log", get(log::page))
 }
 
 async fn page(
@@ -102,6 +104,10 @@ async fn show(
         None => None,
     };
     let attempt = instance.as_ref().map(|instance| instance.attempt(view));
+    let log = match &instance {
+        None if !report.is_finished() => Some(log::read(api, report).await?),
+        _ => None,
+    };
 
     let here = address(&format!("/reports/{}", report.id), view);
     let body = html! {
@@ -115,6 +121,13 @@ async fn show(
                 (steps::steps(&page, &instance.id, attempt, &all, view.step.as_deref()))
             }
             _ => p.empty { "No instance has finished yet. Its steps appear here." }
+        }
+        @match &log {
+            Some(log) => (log::section(report, log)),
+            None if !report.is_finished() => {
+                p { a.button href=(format!("/reports/{}/log", report.id)) { "Output of the test" } }
+            }
+            None => {}
         }
         @if report.is_finished() { (review::form(user, &here, Scope::One(report), entry)) }
     };

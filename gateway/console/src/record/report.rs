@@ -230,3 +230,13 @@ mod tests {
         }
     }
 }
+
+/// A part of the log of a test that runs.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct LiveLog {
+    pub(crate) engine: String,
+    pub(crate) offset: i64,
+    pub(crate) text: String,
+    pub(crate) is_running: bool,
+}

@@ -67,6 +67,7 @@ async fn run(url: &str, command: &str, time: Duration) -> Option<String> {
         parallel: 2,
         heartbeat_seconds: 1,
         grace_seconds: 0,
+        live_log: true,
         command: ["sh", "-c", command].map(Into::into).into(),
     };
     let stop = CancellationToken::new();

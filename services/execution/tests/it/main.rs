@@ -23,6 +23,7 @@ mod judgement;
 mod known_failures;
 mod launches;
 mod leases;
+mod live_logs;
 mod metrics;
 mod monitors;
 mod open;

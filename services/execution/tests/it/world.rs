@@ -209,6 +209,11 @@ impl World {
         Ok(self.reconciler.round().await?)
     }
 
+    /// Makes the logs of ended leases artifacts.
+    pub(crate) async fn seal_logs(&self) -> Result<()> {
+        Ok(assay_execution::seal_logs(&self.db, &self.artifacts).await?)
+    }
+
     /// Executes a statement in the database of the service, such as one that expires leases.
     pub(crate) async fn change(&self, statement: &'static str) -> Result<()> {
         sqlx::query(statement).execute(&self.db).await?;

@@ -181,7 +181,11 @@ pub async fn reports(
 
 /// Statements that delete reports, after the rows that refer to them. Each is bound to a customer
 /// and the ids of the reports.
-pub const REPORTS: [&str; 5] = [
+pub const REPORTS: [&str; 7] = [
+    "delete from live_log_chunk where customer_id = $1 and lease_id = any(array(
+         select lease_id from live_log where customer_id = $1 and test_report_id = any($2)
+     ))",
+    "delete from live_log where customer_id = $1 and test_report_id = any($2)",
     "delete from lease where customer_id = $1 and schedule_id = any(array(
          select id from schedule where customer_id = $1 and test_report_id = any($2)
      ))",

@@ -54,6 +54,22 @@ pub async fn check_not_lost(
     }
 }
 
+/// Fails unless a lease is held.
+pub async fn check_held(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: LeaseId,
+) -> Result<(), Fault> {
+    match status(db, customer, id).await?.0 {
+        LeaseStatus::Held => Ok(()),
+        LeaseStatus::Lost | LeaseStatus::Released => Err(lost()),
+        LeaseStatus::Completed | LeaseStatus::Canceled => {
+            let reason = "the lease has ended".to_owned();
+            Err(Fault::Conflict { code: "lease_ended", reason })
+        }
+    }
+}
+
 /// Reads the status of a lease, and when it expires.
 pub async fn status(
     db: impl PgExecutor<'_>,

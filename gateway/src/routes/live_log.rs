@@ -1,0 +1,226 @@
+//! Live logs: the output of tests while engines run them.
+
+use std::time::Duration;
+
+use assay_auth::Caller;
+use assay_proto::execution::{
+    AppendLiveLogRequest, LiveLog, LiveLogInput, LiveLogState, ReadLiveLogRequest,
+};
+use axum::{
+    extract::{FromRequestParts, State},
+    response::{
+        IntoResponse, Response, Sse,
+        sse::{Event, KeepAlive},
+    },
+};
+use futures::{StreamExt, stream};
+use http::{HeaderName, HeaderValue, request::Parts};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    array::Failure,
+    body::Body,
+    caller::WatchedCaller,
+    path::{Path, unless_zero},
+    problem::Problem,
+    query::Query,
+    response::{Json, Resource},
+    services::{LiveLogs, Services},
+};
+
+/// Interval of keep-alive comments in a stream without events.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// Maximum time that a call waits for more text, in seconds.
+const WAIT: i32 = 30;
+
+/// Timeout of a call that waits.
+const LONG_POLL: Duration = Duration::from_secs(45);
+
+/// Prevents nginx and similar proxies from buffering events.
+const UNBUFFERED: (HeaderName, HeaderValue) =
+    (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(append)).routes(routes!(read)).routes(routes!(stream))
+}
+
+impl Resource for LiveLog {}
+impl Resource for LiveLogState {}
+
+/// Appends text to the log of a lease, which users can read while the test runs.
+///
+/// A log has at most 8 MiB. Soon after the end of the lease it becomes the artifact `live.log` of the
+/// test report, to which results can refer in `ExecutionLogUri`.
+#[utoipa::path(
+    post, path = "/api/automation/leases/{leaseId}/log", operation_id = "append_live_log",
+    tag = "Automation", request_body = LiveLogInput,
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.LiveLogService/AppendLiveLog"))),
+    responses((status = OK, description = "The size of the log", body = LiveLogState)),
+)]
+async fn append(
+    State(mut logs): State<LiveLogs>,
+    caller: Caller,
+    Path(lease_id): Path<String>,
+    Body(log): Body<LiveLogInput>,
+) -> Result<Json<LiveLogState>, Problem> {
+    let request = AppendLiveLogRequest { lease_id, log: Some(log) };
+    Ok(Json(logs.append_live_log(caller.call(request)).await?.into_inner()))
+}
+
+/// The part of the log.
+#[derive(Default, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", default)]
+#[into_params(parameter_in = Query)]
+struct Position {
+    /// Position of the part in the log, in bytes. A negative one counts from the end.
+    #[param(example = 0)]
+    offset: Option<i64>,
+    /// Lease whose log is read. If another engine runs the test by now, its log is read from the start.
+    #[param(format = Uuid)]
+    lease_id: Option<String>,
+}
+
+/// The ids of a project, an execution and a test report.
+type ReportPath = (String, String, String);
+
+fn request(
+    (project_id, execution_id, test_report_id): ReportPath,
+    Position { offset, lease_id }: Position,
+) -> ReadLiveLogRequest {
+    ReadLiveLogRequest {
+        project_id: unless_zero(project_id),
+        execution_id,
+        test_report_id,
+        lease_id,
+        offset,
+        wait_in_sec: None,
+    }
+}
+
+/// Returns a part of the log of a test that an engine runs.
+///
+/// Without a log, and once it has become an artifact, `LeaseId` is null. `0` instead of the id of the
+/// project is the permanent URL.
+#[utoipa::path(
+    get, operation_id = "read_live_log", tag = "Test reports", params(Position),
+    path = "/api/projects/{projectId}/executions/{executionId}/reports/{testReportId}/log",
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.LiveLogService/ReadLiveLog"))),
+    responses((status = OK, description = "A part of the log", body = LiveLog)),
+)]
+async fn read(
+    State(mut logs): State<LiveLogs>,
+    caller: Caller,
+    Path(path): Path<ReportPath>,
+    Query(position): Query<Position>,
+) -> Result<Json<LiveLog>, Problem> {
+    let request = request(path, position);
+    Ok(Json(logs.read_live_log(caller.call(request)).await?.into_inner()))
+}
+
+/// The last part of the log that a reconnecting client has received.
+#[derive(IntoParams)]
+#[into_params(names("Last-Event-ID"), parameter_in = Header)]
+struct LastPart(
+    /// The id of the last received event, with which the stream goes on
+    #[param(example = "019cade2-11c0-749a-870a-493890d9490a:27")]
+    Option<String>,
+);
+
+impl<S: Sync> FromRequestParts<S> for LastPart {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let Some(id) = parts.headers.get("last-event-id") else { return Ok(Self(None)) };
+        let id = id.to_str().ok().filter(|id| id.contains(':'));
+        let id = id.ok_or_else(|| {
+            Problem::invalid("Last-Event-ID", "must be the id of a received event")
+        })?;
+        Ok(Self(Some(id.to_owned())))
+    }
+}
+
+impl LastPart {
+    fn position(self) -> Result<Option<Position>, Problem> {
+        let Some(id) = self.0 else { return Ok(None) };
+        let (lease, offset) = id.split_once(':').unwrap_or_default();
+        let offset = offset
+            .parse()
+            .map_err(|_| Problem::invalid("Last-Event-ID", "must be the id of a received event"))?;
+        Ok(Some(Position { offset: Some(offset), lease_id: Some(lease.to_owned()) }))
+    }
+}
+
+/// Streams the log of a test that an engine runs as server-sent events.
+///
+/// An event has the name `log` and a part of the log as JSON in its data. The stream ends after a part
+/// that is not `IsRunning`. A client that reconnects with the id of the last event in `Last-Event-ID`
+/// misses nothing. If another engine runs the test again, its log begins at 0. `0` instead of the id of
+/// the project is the permanent URL.
+#[utoipa::path(
+    get, operation_id = "watch_live_log", tag = "Test reports", params(Position, LastPart),
+    path = "/api/projects/{projectId}/executions/{executionId}/reports/{testReportId}/log/stream",
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.LiveLogService/ReadLiveLog"))),
+    responses((
+        status = OK, description = "The parts of the log",
+        content((LiveLog = "text/event-stream")),
+    )),
+)]
+async fn stream(
+    State(logs): State<LiveLogs>,
+    watched: WatchedCaller,
+    Path(path): Path<ReportPath>,
+    Query(position): Query<Position>,
+    last: LastPart,
+) -> Result<Response, Problem> {
+    let request = request(path, last.position()?.unwrap_or(position));
+    let caller = watched.caller.clone();
+    // Fails before the response begins, if the test report does not exist.
+    logs.clone().read_live_log(caller.call(request.clone())).await?;
+    let request = ReadLiveLogRequest { wait_in_sec: Some(WAIT), ..request };
+    let reader = Reader { logs, caller, request, is_over: false };
+    let parts = stream::unfold(reader, Reader::next).take_until(watched.access_ended());
+    let events = Sse::new(parts).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
+    Ok(([UNBUFFERED], events).into_response())
+}
+
+/// The next parts of a log.
+struct Reader {
+    logs: LiveLogs,
+    caller: Caller,
+    /// The request for the next part, which waits for it.
+    request: ReadLiveLogRequest,
+    is_over: bool,
+}
+
+impl Reader {
+    /// Waits for the next part. Returns none after the last one.
+    async fn next(mut self) -> Option<(Result<Event, Failure>, Self)> {
+        if self.is_over {
+            return None;
+        }
+        loop {
+            let call = self.caller.call_within(LONG_POLL, self.request.clone());
+            let log = match self.logs.read_live_log(call).await {
+                Ok(log) => log.into_inner(),
+                Err(status) => {
+                    self.is_over = true;
+                    return Some((Err(status.into()), self));
+                }
+            };
+            self.request.lease_id.clone_from(&log.lease_id);
+            self.request.offset = Some(log.next_offset);
+            self.is_over = !log.is_running;
+            if !log.text.is_empty() || self.is_over {
+                return Some((event(&log), self));
+            }
+        }
+    }
+}
+
+fn event(log: &LiveLog) -> Result<Event, Failure> {
+    let id = format!("{}:{}", log.lease_id.as_deref().unwrap_or_default(), log.next_offset);
+    Ok(Event::default().id(id).event("log").json_data(log)?)
+}

@@ -1,0 +1,101 @@
+//! Makes the logs of ended leases artifacts.
+
+use std::time::Duration;
+
+use assay_database::{Database, exclusively};
+use assay_proto::Fault;
+use assay_runtime::Runtime;
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt, stream};
+use sqlx::PgPool;
+use tonic::{Code, Status};
+
+use super::store::{self, EndedLog};
+use crate::artifact::{Artifacts, store::NewArtifact};
+
+/// Interval between rounds.
+const PERIOD: Duration = Duration::from_secs(2);
+
+/// Name of the artifact that the log of a test becomes.
+const NAME: &str = "live.log";
+
+/// Starts the task that makes logs artifacts until the program stops.
+pub(crate) fn spawn(runtime: &Runtime, database: &Database, artifacts: &Artifacts) {
+    let artifacts = artifacts.clone();
+    database.every(runtime, "live-logs", PERIOD, "cannot store live logs", move |db| {
+        let artifacts = artifacts.clone();
+        async move { seal_logs(&db, &artifacts).await }
+    });
+}
+
+/// Makes the logs of ended leases artifacts, and removes them. Only one replica does so at a time. A
+/// log that cannot be stored is tried again for a day.
+pub async fn seal_logs(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
+    if store::ended(db, None).await?.is_empty() {
+        return Ok(());
+    }
+    exclusively(db, "assay live logs", seal_all(db, artifacts)).await.map(|_| ())
+}
+
+async fn seal_all(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
+    let mut after = None;
+    loop {
+        let logs = store::ended(db, after).await?;
+        let Some(last) = logs.last() else { return Ok(()) };
+        after = Some(*last);
+        for log in logs {
+            let id = log.lease_id;
+            match seal(db, artifacts, log).await {
+                Ok(()) => store::remove(db, log.customer_id, id).await?,
+                Err(status) if log.is_old => {
+                    tracing::warn!(%status, lease.id = %id, "a live log is given up");
+                    store::remove(db, log.customer_id, id).await?;
+                }
+                Err(status) => {
+                    tracing::warn!(%status, lease.id = %id, "a live log is stored later");
+                }
+            }
+        }
+    }
+}
+
+/// Stores a log as an artifact of its test report. The name of the log of an engine that did not
+/// complete its work, or whose name is taken, has the id of its lease.
+async fn seal(db: &PgPool, artifacts: &Artifacts, log: EndedLog) -> Result<(), Status> {
+    let of_lease = format!("live-{}.log", log.lease_id);
+    let name = if log.is_final { NAME.to_owned() } else { of_lease.clone() };
+    match put(db, artifacts, log, name).await {
+        Err(status) if status.code() == Code::FailedPrecondition => {
+            put(db, artifacts, log, of_lease).await
+        }
+        // The execution was deleted, or its results have expired.
+        Err(status) if status.code() == Code::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+async fn put(
+    db: &PgPool,
+    artifacts: &Artifacts,
+    log: EndedLog,
+    name: String,
+) -> Result<(), Status> {
+    let new = NewArtifact {
+        customer: log.customer_id,
+        execution: log.execution_id,
+        owner: log.test_report_id.0,
+        lease: None,
+        name,
+        content_type: "text/plain; charset=utf-8".to_owned(),
+    };
+    let db = db.clone();
+    let pieces = stream::try_unfold(0, move |from| {
+        let db = db.clone();
+        async move {
+            let piece = store::read(&db, log.customer_id, log.lease_id, from).await?;
+            let size = i64::try_from(piece.len()).map_err(Fault::internal)?;
+            Ok::<_, Fault>((size > 0).then(|| (Bytes::from(piece), from + size)))
+        }
+    });
+    artifacts.store(new, pieces.map_err(Status::from).boxed()).await.map(drop)
+}
