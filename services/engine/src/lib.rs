@@ -121,5 +121,6 @@ fn request(config: &Config, free: u16) -> LeaseInput {
         max_schedules: Some(free.min(MAX_SCHEDULES).into()),
         wait_in_sec: Some(WAIT),
         needs_public_ip: config.needs_public_ip,
+        labels: config.labels.clone(),
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use assay_fair::{Notifier, OfCustomer};
+use assay_ledger::schedule::queue::QueueName;
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
 use assay_runtime::Runtime;
 use async_nats::Client;
@@ -20,7 +21,7 @@ const STOPPED: &str = "assay.stopped";
 /// The NATS subject on which programs publish that the log of a test report has more text.
 const LOGGED: &str = "assay.logged";
 
-/// The queue of a target group.
+/// The queues whose first label is this one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct GroupQueue {
@@ -75,10 +76,11 @@ impl Queue {
         self.logged.waiting.sleeping()
     }
 
-    /// Notifies the engines of a target group that there is work. Must follow the commit.
-    pub(crate) async fn notify(&self, customer: CustomerId, target_group: &str) {
-        let queue = GroupQueue { customer, target_group: target_group.to_owned() };
-        self.queued.send(&queue).await;
+    /// Notifies the engines that offer the first label of a queue that there is work. Must follow the
+    /// commit.
+    pub(crate) async fn notify(&self, customer: CustomerId, queue: &QueueName) {
+        let target_group = queue.first_label().to_owned();
+        self.queued.send(&GroupQueue { customer, target_group }).await;
     }
 
     /// Notifies the engines that run tests of an execution that some of them should stop. Must follow
@@ -108,20 +110,21 @@ impl Queue {
         log.poll(Some(Instant::now() + wait), poll).await
     }
 
-    /// Polls for work, and again after each notification, until there is some, `wait` is over or
-    /// the program stops.
+    /// Polls for work that needs some of these labels, and again after each notification, until there
+    /// is some, `wait` is over or the program stops.
     pub(crate) async fn wait<T, F: Future<Output = Result<Option<T>, Fault>>>(
         &self,
         customer: CustomerId,
-        target_group: &str,
+        labels: Vec<String>,
         wait: Duration,
         mut poll: impl FnMut() -> F,
     ) -> Result<Option<T>, Fault> {
         if wait.is_zero() {
             return poll().await;
         }
-        let queue = GroupQueue { customer, target_group: target_group.to_owned() };
-        self.queued.waiting.register(queue)?.poll(Some(Instant::now() + wait), poll).await
+        let queues = labels.into_iter().map(|target_group| GroupQueue { customer, target_group });
+        let waiter = self.queued.waiting.register_any(customer, queues)?;
+        waiter.poll(Some(Instant::now() + wait), poll).await
     }
 
     /// Polls whether the engines of an execution should stop, and again after each notification and

@@ -11,7 +11,7 @@ use assay_ledger::{
         execution::ExecutionState,
         report::{Ending, TestReportState},
     },
-    schedule::{self, store::ExpiredSchedule},
+    schedule::{self, queue::QueueName, store::ExpiredSchedule},
     settle::{end_execution, end_reports, settle},
     test_report,
     time_limits::TimeLimits,
@@ -113,7 +113,7 @@ impl Reconciler {
         }
         target_groups.dedup();
         for target_group in target_groups {
-            self.queue.notify(customer, &target_group).await;
+            self.queue.notify(customer, &QueueName::stored(target_group)).await;
         }
         Ok(())
     }

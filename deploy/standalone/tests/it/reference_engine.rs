@@ -43,6 +43,7 @@ impl Engine {
             },
             target_group: String::new(),
             needs_public_ip: None,
+            labels: Vec::new(),
             name: "engine".to_owned(),
             parallel: 2,
             // Engines do not poll: a heartbeat waits for the end of the execution.

@@ -19,6 +19,7 @@ pub(super) fn valid(input: EnvironmentInput) -> Result<EnvironmentInput, Fault> 
     check.texts(&input);
     check.name("Name", &input.name);
     check.size("ImageFileSize", input.image_file_size);
+    check.labels("Labels", &input.labels);
     check.done().map(|()| input)
 }
 

@@ -63,6 +63,7 @@ async fn run(url: &str, command: &str, time: Duration) -> Option<String> {
         account: Account { url: url.parse().unwrap(), token: "secret-token".into() },
         target_group: String::new(),
         needs_public_ip: None,
+        labels: Vec::new(),
         name: "engine".to_owned(),
         parallel: 2,
         heartbeat_seconds: 1,

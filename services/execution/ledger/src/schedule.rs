@@ -1,16 +1,20 @@
 //! Schedules: the work of engines, one for each report of an execution in mode `Dispatch`.
 
+pub mod queue;
 pub mod store;
 
+use self::queue::QueueName;
 use assay_proto::{ExecutionId, ProjectId, ScheduleId, TestReportId, catalog::Snapshot};
 
 /// A schedule, with the records that it belongs to.
-#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Schedule {
     pub id: ScheduleId,
     pub execution_id: ExecutionId,
     pub project_id: ProjectId,
     pub test_report_id: TestReportId,
+    /// Name of its queue.
+    pub target_group: String,
     /// Maximum duration of an instance, in minutes; 0 for the default.
     pub maximum_duration_in_min: f64,
 }
@@ -18,8 +22,7 @@ pub struct Schedule {
 /// The engines that may run an execution, and its rank in their queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Destination {
-    /// The target group of the environment. Empty without an environment.
-    pub target_group: String,
+    pub queue: QueueName,
     /// Whether engines have to be reachable from the internet to test the subject.
     pub needs_public_ip: bool,
     /// The priority of the test set. Work of a higher priority comes first.
@@ -28,9 +31,8 @@ pub struct Destination {
 
 impl Destination {
     pub fn of(snapshot: &Snapshot) -> Self {
-        let group = snapshot.environment.as_ref().map(|environment| &environment.target_group);
         Self {
-            target_group: group.cloned().unwrap_or_default(),
+            queue: QueueName::of(snapshot.environment.as_ref()),
             needs_public_ip: snapshot.subject.as_ref().is_some_and(|s| s.needs_public_ip),
             priority: priority(snapshot.priority.as_deref().unwrap_or_default()),
         }

@@ -5,14 +5,26 @@ use std::collections::BTreeSet;
 
 use assay_auth::Caller;
 use assay_database::begin;
-use assay_ledger::{execution, lease, schedule, settle, test_report, time_limits::TimeLimits};
+use assay_ledger::{
+    execution, lease,
+    schedule::{self, Schedule, queue::QueueName},
+    settle, test_report,
+    time_limits::TimeLimits,
+};
 use assay_proto::{
-    CustomerId, ExecutionId, Fault, TestReportId,
+    CustomerId, ExecutionId, Fault, LeaseId, TestReportId,
     execution::{Lease, LeaseInput},
 };
-use sqlx::PgPool;
+use sqlx::{PgPool, PgTransaction};
 
-/// Leases the first schedules of a queue. Returns `None` if the queue is empty.
+use super::rules;
+
+/// Maximum number of queues from which one request takes work. Others have exclusive environments that
+/// are in use, or work that needs another kind of address.
+const MOST_TRIED: usize = 50;
+
+/// Leases the first schedules of the queues that an engine serves, those with the most urgent work
+/// first. Returns `None` if there is no work for it.
 pub(crate) async fn dequeue(
     db: &PgPool,
     settings: TimeLimits,
@@ -20,23 +32,67 @@ pub(crate) async fn dequeue(
     input: &LeaseInput,
 ) -> Result<Option<Vec<Lease>>, Fault> {
     let customer = caller.customer;
+    let offered = rules::offered(input);
+    let mut queues = schedule::store::queues(db, customer, &offered).await?;
+    queues.retain(|queue| queue.is_served_by(&offered));
+    if queues.is_empty() {
+        return Ok(None);
+    }
     let mut tx = begin(db).await?;
-    let schedules = schedule::store::dequeue(
-        &mut tx,
-        customer,
-        input.target_group(),
-        input.needs_public_ip,
-        input.max_schedules(),
-    )
-    .await?;
+    let schedules = take(&mut tx, customer, input, &queues).await?;
     if schedules.is_empty() {
         return Ok(None);
     }
     let leases =
         lease::store::insert(&mut tx, caller, input.engine(), settings, &schedules).await?;
+    occupy(&mut tx, customer, &schedules, &leases).await?;
     let leases = lease::store::leases(&mut tx, customer, settings, &leases).await?;
     tx.commit().await?;
     Ok(Some(leases))
+}
+
+/// Takes schedules off the queues, in this order. One that needs an exclusive environment is taken if
+/// the environment is free.
+async fn take(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    input: &LeaseInput,
+    queues: &[QueueName],
+) -> Result<Vec<Schedule>, Fault> {
+    let (mut schedules, mut room) = (Vec::new(), input.max_schedules());
+    for queue in queues.iter().take(MOST_TRIED) {
+        if room == 0 {
+            break;
+        }
+        let most = match queue.exclusive() {
+            Some(environment) => i32::from(lease::store::is_free(tx, customer, environment).await?),
+            None => room,
+        };
+        if most > 0 {
+            let public = input.needs_public_ip;
+            let taken = schedule::store::dequeue(tx, customer, queue, public, most).await?;
+            room -= i32::try_from(taken.len()).map_err(Fault::internal)?;
+            schedules.extend(taken);
+        }
+    }
+    Ok(schedules)
+}
+
+/// Occupies the exclusive environments of leased schedules.
+async fn occupy(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    schedules: &[Schedule],
+    leases: &[LeaseId],
+) -> Result<(), Fault> {
+    for (schedule, lease) in schedules.iter().zip(leases) {
+        let queue = QueueName::stored(schedule.target_group.clone());
+        if let Some(environment) = queue.exclusive() {
+            let project = schedule.project_id;
+            lease::store::occupy(tx, customer, project, environment, *lease).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Marks the reports of leases and their executions as running. This needs transactions of its own:

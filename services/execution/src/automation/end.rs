@@ -8,7 +8,7 @@ use assay_ledger::{
         execution::ExecutionState,
         report::{Ending, TestReportState},
     },
-    schedule::{self, Schedule},
+    schedule::{self, Schedule, queue::QueueName},
     settle::{end_reports, settle},
     test_report,
 };
@@ -33,7 +33,7 @@ impl LockedLease {
         id: LeaseId,
     ) -> Result<Self, Fault> {
         let schedule = lease::store::schedule_of(&mut **tx, customer, id).await?;
-        let Schedule { project_id, execution_id, .. } = schedule;
+        let (project_id, execution_id) = (schedule.project_id, schedule.execution_id);
         let execution = execution::store::lock(tx, customer, project_id, execution_id).await?;
         let (status, _) = lease::store::status(&mut **tx, customer, id).await?;
         match status {
@@ -59,14 +59,16 @@ impl LockedLease {
 /// Completes a lease if it is held, and ends its report.
 pub(crate) async fn complete(
     db: &PgPool,
+    queues: &Queue,
     customer: CustomerId,
     id: LeaseId,
     input: &CompleteLeaseInput,
 ) -> Result<(), Fault> {
     let mut tx = begin(db).await?;
     let mut lease = LockedLease::lock(&mut tx, customer, id).await?;
+    let queue = QueueName::stored(lease.schedule.target_group.clone());
     if lease.status != LeaseStatus::Held {
-        return Ok(());
+        return leave(tx, queues, customer, lease, &queue).await;
     }
     lease::store::end(&mut tx, customer, lease.id, "Completed").await?;
     let report = lease.report(&mut tx, customer).await?;
@@ -85,21 +87,49 @@ pub(crate) async fn complete(
         let report = [lease.schedule.test_report_id];
         test_report::store::comment(&mut tx, customer, &report, comment).await?;
     }
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    notify_of_free(queues, customer, &queue).await;
+    Ok(())
+}
+
+/// Notes that the engine of a lease that has ended does not use its environment any more.
+async fn leave(
+    mut tx: PgTransaction<'_>,
+    queues: &Queue,
+    customer: CustomerId,
+    lease: LockedLease,
+    queue: &QueueName,
+) -> Result<(), Fault> {
+    if queue.exclusive().is_some() {
+        lease::store::leave(&mut tx, customer, lease.id).await?;
+        tx.commit().await?;
+        notify_of_free(queues, customer, queue).await;
+    }
+    Ok(())
+}
+
+/// Notifies engines that an exclusive environment may be free.
+async fn notify_of_free(queues: &Queue, customer: CustomerId, queue: &QueueName) {
+    if queue.exclusive().is_some() {
+        queues.notify(customer, queue).await;
+    }
 }
 
 /// Releases a lease if it is held. Its schedule returns to the queue, unless a failure has stopped
 /// the execution.
 pub(crate) async fn release(
     db: &PgPool,
-    queue: &Queue,
+    queues: &Queue,
     customer: CustomerId,
     id: LeaseId,
 ) -> Result<(), Fault> {
     let mut tx = begin(db).await?;
     let mut lease = match LockedLease::lock(&mut tx, customer, id).await {
         Ok(lease) if lease.status == LeaseStatus::Held => lease,
-        Ok(_) => return Ok(()),
+        Ok(lease) => {
+            let queue = QueueName::stored(lease.schedule.target_group.clone());
+            return leave(tx, queues, customer, lease, &queue).await;
+        }
         Err(lost @ Fault::Conflict { .. }) => {
             let (status, _) = lease::store::status(&mut *tx, customer, id).await?;
             return if status == LeaseStatus::Released { Ok(()) } else { Err(lost) };
@@ -107,17 +137,14 @@ pub(crate) async fn release(
         Err(fault) => return Err(fault),
     };
     lease::store::end(&mut tx, customer, id, "Released").await?;
-    let mut target_groups = Vec::new();
     let report = lease.report(&mut tx, customer).await?;
     if lease.execution.is_stopping() && report.is_pending() {
         end_report(&mut tx, customer, &mut lease.execution, report, Ending::Canceled).await?;
     } else {
-        target_groups = requeue(&mut tx, customer, &lease.schedule).await?;
+        requeue(&mut tx, customer, &lease.schedule).await?;
     }
     tx.commit().await?;
-    for target_group in target_groups {
-        queue.notify(customer, &target_group).await;
-    }
+    queues.notify(customer, &QueueName::stored(lease.schedule.target_group)).await;
     Ok(())
 }
 
@@ -132,14 +159,13 @@ async fn end_report(
     settle(tx, customer, execution, finished).await
 }
 
-/// Returns a schedule to the queue. Returns the target groups to notify.
+/// Returns a schedule to the queue.
 async fn requeue(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     schedule: &Schedule,
-) -> Result<Vec<String>, Fault> {
+) -> Result<(), Fault> {
     let requeued = schedule::store::requeue(tx, customer, &[schedule.id]).await?;
-    let (reports, target_groups): (Vec<TestReportId>, Vec<String>) = requeued.into_iter().unzip();
-    test_report::store::mark_not_executed(tx, customer, &reports).await?;
-    Ok(target_groups)
+    let reports: Vec<TestReportId> = requeued.into_iter().map(|(report, _)| report).collect();
+    test_report::store::mark_not_executed(tx, customer, &reports).await
 }

@@ -42,6 +42,7 @@ fn is_transient(status: &Status) -> bool {
 /// leases from `leases` and ends the reports as engine failures.
 pub(crate) async fn read_records(
     db: &PgPool,
+    queue: &Queue,
     catalog: &Catalog,
     caller: &Caller,
     leases: &mut Vec<Lease>,
@@ -65,7 +66,7 @@ pub(crate) async fn read_records(
                 let id = LeaseId::from_record(&lease.id)?;
                 let comment = Some(UNREADABLE.to_owned());
                 let failure = CompleteLeaseInput { comment, engine_failure: true };
-                complete(db, caller.customer, id, &failure).await?;
+                complete(db, queue, caller.customer, id, &failure).await?;
             }
         }
     }

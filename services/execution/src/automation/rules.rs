@@ -1,6 +1,6 @@
 //! Rules for what engines ask for.
 
-use std::time::Duration;
+use std::{iter, time::Duration};
 
 use assay_auth::Caller;
 use assay_ledger::time_limits::TimeLimits;
@@ -15,6 +15,12 @@ const MOST_SCHEDULES: i32 = 100;
 
 /// Maximum time that a request waits for schedules, in seconds.
 const LONGEST_WAIT: i32 = 30;
+
+/// Returns the labels that an engine offers. The empty one stands for work that needs none.
+pub(crate) fn offered(input: &LeaseInput) -> Vec<String> {
+    let group = input.target_group().to_owned();
+    iter::once(group).chain(input.labels.iter().cloned()).collect()
+}
 
 /// Returns the time for which a heartbeat waits. The lease is not lost meanwhile.
 pub(crate) fn wait_for_stop(
@@ -38,6 +44,7 @@ pub(crate) fn with_defaults(caller: &Caller, input: LeaseInput) -> Result<LeaseI
     if let Some(engine) = &input.engine {
         check.name("Engine", engine);
     }
+    check.labels("Labels", &input.labels);
     let max_schedules = input.max_schedules.unwrap_or(1);
     if !(1..=MOST_SCHEDULES).contains(&max_schedules) {
         check.refuse("MaxSchedules", format!("must be 1 to {MOST_SCHEDULES}"));

@@ -64,13 +64,13 @@ impl automation_service_server::AutomationService for AutomationService {
         let wait = Duration::from_secs(input.wait_in_sec().unsigned_abs().into());
         let dequeue = || dequeue::dequeue(db, self.settings, &caller, &input);
         let poll = || self.limits.read(customer, dequeue());
-        let found = self.queue.wait(customer, input.target_group(), wait, poll).await?;
+        let found = self.queue.wait(customer, rules::offered(&input), wait, poll).await?;
         let Some(mut leases) = found else { return Ok(Response::new(stream::empty().boxed())) };
         let marked = dequeue::mark_running(db, customer, &leases);
         if let Err(fault) = self.limits.read(customer, marked).await {
             tracing::warn!(error = %fault, "an execution was not marked as running");
         }
-        match hand_over::read_records(db, &self.catalog, &caller, &mut leases).await {
+        match hand_over::read_records(db, &self.queue, &self.catalog, &caller, &mut leases).await {
             Ok(records) => Ok(hand_over::response(leases, records)),
             Err(status) => {
                 hand_over::give_back(db, &self.queue, customer, &leases).await;
@@ -132,7 +132,7 @@ impl automation_service_server::AutomationService for AutomationService {
         let mut check = Check::default();
         check.texts(&input);
         check.done()?;
-        end::complete(&self.db, customer, id, &input).await?;
+        end::complete(&self.db, &self.queue, customer, id, &input).await?;
         Ok(Response::new(()))
     }
 

@@ -73,7 +73,7 @@ impl ExecutionService {
         let (id, destination) = stored?;
         drop(memory);
         if let Some(destination) = destination {
-            self.queue.notify(caller.customer, &destination.target_group).await;
+            self.queue.notify(caller.customer, &destination.queue).await;
         }
         Ok(id)
     }

@@ -1,6 +1,7 @@
 //! Leases: engines take work off the queue and report its results.
 
 mod assignment;
+mod labels;
 mod losses;
 mod time_outs;
 

@@ -12,6 +12,7 @@ use std::{
         Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicUsize, Ordering},
     },
+    task::Poll,
     time::Duration,
 };
 
@@ -107,26 +108,38 @@ impl<K: Eq + Hash + OfCustomer> Notifier<K> {
 
     /// Registers a waiter for a key. Fails with [`Fault::Busy`] if there are too many.
     pub fn register(&self, key: K) -> Result<Waiter, Fault> {
-        let customer = key.customer();
+        self.register_any(key.customer(), [key])
+    }
+
+    /// Registers a waiter for any of several keys of a customer. Fails with [`Fault::Busy`] if there
+    /// are too many waiters.
+    pub fn register_any(
+        &self,
+        customer: CustomerId,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Waiter, Fault> {
         let share = self.0.places.try_acquire(customer)?;
         let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let notify = waiting.get(&key).and_then(Weak::upgrade).unwrap_or_else(|| {
-            waiting.retain(|_, waiting| waiting.strong_count() > 0);
-            let notify = Arc::new(Notify::new());
-            waiting.insert(key, Arc::downgrade(&notify));
-            notify
-        });
+        let mut notify = |key| {
+            waiting.get(&key).and_then(Weak::upgrade).unwrap_or_else(|| {
+                waiting.retain(|_, waiting| waiting.strong_count() > 0);
+                let notify = Arc::new(Notify::new());
+                waiting.insert(key, Arc::downgrade(&notify));
+                notify
+            })
+        };
+        let notifies = keys.into_iter().map(&mut notify).collect();
         let Inner { polls, sleeping, stopping, interval, .. } = &*self.0;
         let (polls, sleeping, stopping) = (polls.clone(), sleeping.clone(), stopping.clone());
         let interval = *interval;
-        Ok(Waiter { customer, notify, polls, sleeping, stopping, interval, _place: share })
+        Ok(Waiter { customer, notifies, polls, sleeping, stopping, interval, _place: share })
     }
 }
 
 /// A registered waiter. Dropping it makes room for another one.
 pub struct Waiter {
     customer: CustomerId,
-    notify: Arc<Notify>,
+    notifies: Vec<Arc<Notify>>,
     polls: Shares,
     sleeping: Arc<AtomicUsize>,
     stopping: CancellationToken,
@@ -145,8 +158,16 @@ impl Waiter {
         let mut has_polled = false;
         loop {
             // Enabled before the poll, so that no wakeup is missed in between.
-            let mut notified = std::pin::pin!(self.notify.notified());
-            notified.as_mut().enable();
+            let notified = self.notifies.iter().map(|notify| {
+                let mut notified = Box::pin(notify.notified());
+                notified.as_mut().enable();
+                notified
+            });
+            let mut notified: Vec<_> = notified.collect();
+            let notified = future::poll_fn(|context| {
+                let is_woken = notified.iter_mut().any(|one| one.as_mut().poll(context).is_ready());
+                if is_woken { Poll::Ready(()) } else { Poll::Pending }
+            });
             let found = match self.polls.acquire(self.customer).await {
                 Ok(_share) => poll().await?,
                 // Poll again after the next interval.

@@ -21,6 +21,10 @@ const LONGEST_NAME: usize = 255;
 /// Maximum size of any other text, in bytes.
 const LARGEST_TEXT: usize = 64 << 10;
 
+/// Maximum number of labels, and of the characters of one.
+const MOST_LABELS: usize = 20;
+const LONGEST_LABEL: usize = 64;
+
 /// Default for the maximum number of violations in an answer. More could make it too large.
 pub const MOST_PROBLEMS: usize = 100;
 
@@ -161,6 +165,21 @@ impl Check {
     pub fn amount(&mut self, field: &str, number: f64) {
         if !number.is_finite() || number < 0.0 {
             self.refuse(field, "must be 0 or more");
+        }
+    }
+
+    /// Checks labels of engines: at most 20, each with 1 to 64 characters and no control characters.
+    pub fn labels(&mut self, field: &str, labels: &[String]) {
+        if labels.len() > MOST_LABELS {
+            self.refuse(field, format!("must have at most {MOST_LABELS} labels"));
+        }
+        let fits = |label: &String| {
+            (1..=LONGEST_LABEL).contains(&label.chars().count())
+                && !label.contains(char::is_control)
+        };
+        if let Some(index) = labels.iter().position(|label| !fits(label)) {
+            let rule = "must have 1 to 64 characters, and no control characters";
+            self.refuse(format!("{field}/{index}"), rule);
         }
     }
 

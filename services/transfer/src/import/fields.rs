@@ -33,7 +33,7 @@ pub(super) const OF_SUBJECT: [&str; 15] = [
     "ModificationAllowed",
     "Variables",
 ];
-pub(super) const OF_ENVIRONMENT: [&str; 8] = [
+pub(super) const OF_ENVIRONMENT: [&str; 10] = [
     "Name",
     "ImageFileId",
     "ImageFileSize",
@@ -42,6 +42,8 @@ pub(super) const OF_ENVIRONMENT: [&str; 8] = [
     "FileProjectId",
     "Username",
     "Password",
+    "Labels",
+    "Exclusive",
 ];
 pub(super) const OF_SET: [&str; 7] =
     ["Name", "Description", "Priority", "Tags", "StopOnFailure", "TimeOut", "Gate"];

@@ -181,11 +181,16 @@ pub async fn reports(
 
 /// Statements that delete reports, after the rows that refer to them. Each is bound to a customer
 /// and the ids of the reports.
-pub const REPORTS: [&str; 7] = [
+pub const REPORTS: [&str; 8] = [
     "delete from live_log_chunk where customer_id = $1 and lease_id = any(array(
          select lease_id from live_log where customer_id = $1 and test_report_id = any($2)
      ))",
     "delete from live_log where customer_id = $1 and test_report_id = any($2)",
+    "delete from occupied_environment where customer_id = $1 and lease_id = any(array(
+         select l.id from schedule s
+         join lease l on l.customer_id = $1 and l.schedule_id = s.id
+         where s.customer_id = $1 and s.test_report_id = any($2)
+     ))",
     "delete from lease where customer_id = $1 and schedule_id = any(array(
          select id from schedule where customer_id = $1 and test_report_id = any($2)
      ))",

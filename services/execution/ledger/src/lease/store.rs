@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use assay_auth::Caller;
 use assay_proto::{
-    CustomerId, EnvironmentId, ExecutionId, Fault, InstanceId, LeaseId, ScheduleId, SubjectId,
-    TestPlanId, TestReportId, Timestamp,
+    CustomerId, EnvironmentId, ExecutionId, Fault, InstanceId, LeaseId, ProjectId, ScheduleId,
+    SubjectId, TestPlanId, TestReportId, Timestamp,
     catalog::{AutomatedTestPlan, Environment, Subject},
     execution::Lease,
 };
@@ -30,8 +30,8 @@ pub async fn schedule_of(
     id: LeaseId,
 ) -> Result<Schedule, Fault> {
     let leased = sqlx::query_as(
-        "select s.id, s.execution_id, s.project_id, s.test_report_id, s.maximum_duration_in_min,
-                e.id is null as is_deleted
+        "select s.id, s.execution_id, s.project_id, s.test_report_id, s.target_group,
+                s.maximum_duration_in_min, e.id is null as is_deleted
          from lease l
          join schedule s on s.customer_id = l.customer_id and s.id = l.schedule_id
          left join live_execution e on e.customer_id = l.customer_id and e.id = l.execution_id
@@ -101,6 +101,65 @@ pub async fn status(
     Ok((status, expires_at))
 }
 
+/// Whether an environment is free for another test. While it is, and until the transaction ends, no
+/// other transaction occupies it.
+///
+/// An environment is occupied as long as the lease of its last test is held. An engine whose execution
+/// was canceled may still be stopping the test: it has until its lease would have been lost.
+pub async fn is_free(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    environment: EnvironmentId,
+) -> Result<bool, Fault> {
+    let locked = sqlx::query_scalar(
+        "select pg_try_advisory_xact_lock(hashtextextended($1::text || $2::text, 0))",
+    );
+    // Another transaction is about to occupy it.
+    if !locked.bind(customer).bind(environment).fetch_one(&mut **tx).await? {
+        return Ok(false);
+    }
+    let free = sqlx::query_scalar(
+        "select not exists (
+             select from occupied_environment o
+             join lease l on l.customer_id = o.customer_id and l.id = o.lease_id
+             where o.customer_id = $1 and o.environment_id = $2
+               and (l.ended_at is null or l.outcome = 'Canceled' and l.expires_at > now())
+         )",
+    );
+    Ok(free.bind(customer).bind(environment).fetch_one(&mut **tx).await?)
+}
+
+/// Occupies a free environment for the test of a lease.
+pub async fn occupy(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    environment: EnvironmentId,
+    lease: LeaseId,
+) -> Result<(), Fault> {
+    let occupy = sqlx::query(
+        "insert into occupied_environment (customer_id, environment_id, project_id, lease_id)
+         values ($1, $2, $3, $4)
+         on conflict (customer_id, environment_id) do update set lease_id = excluded.lease_id",
+    );
+    occupy.bind(customer).bind(environment).bind(project).bind(lease).execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Records that the engine of a canceled lease has stopped its test.
+pub async fn leave(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: LeaseId,
+) -> Result<(), Fault> {
+    let leave = sqlx::query(
+        "update lease set expires_at = least(expires_at, now())
+         where customer_id = $1 and id = $2 and outcome = 'Canceled'",
+    );
+    leave.bind(customer).bind(id).execute(&mut **tx).await?;
+    Ok(())
+}
+
 /// Inserts a lease on each of the schedules.
 pub async fn insert(
     tx: &mut PgTransaction<'_>,
@@ -110,26 +169,27 @@ pub async fn insert(
     schedules: &[Schedule],
 ) -> Result<Vec<LeaseId>, Fault> {
     let patience = |schedule: &Schedule| limits.patience(schedule.maximum_duration_in_min);
-    let leases = sqlx::query_scalar(
+    let ids = column(schedules, |_| LeaseId::new());
+    let insert = sqlx::query(
         "insert into lease (customer_id, user_id, engine, expires_at, id, schedule_id,
              execution_id, times_out_at)
          select $1, $2, $3, now() + make_interval(secs => $4), id, schedule, execution,
              now() + make_interval(secs => patience)
          from unnest($5::uuid[], $6::uuid[], $7::uuid[], $8::float8[])
-             as leased (id, schedule, execution, patience)
-         returning id",
-    )
-    .bind(caller.customer)
-    .bind(caller.user)
-    .bind(engine)
-    .bind(limits.lease().as_secs_f64())
-    .bind(column(schedules, |_| LeaseId::new()))
-    .bind(column(schedules, |schedule| schedule.id))
-    .bind(column(schedules, |schedule| schedule.execution_id))
-    .bind(column(schedules, |schedule| patience(schedule).as_secs_f64()))
-    .fetch_all(&mut **tx)
-    .await?;
-    Ok(leases)
+             as leased (id, schedule, execution, patience)",
+    );
+    insert
+        .bind(caller.customer)
+        .bind(caller.user)
+        .bind(engine)
+        .bind(limits.lease().as_secs_f64())
+        .bind(&ids)
+        .bind(column(schedules, |schedule| schedule.id))
+        .bind(column(schedules, |schedule| schedule.execution_id))
+        .bind(column(schedules, |schedule| patience(schedule).as_secs_f64()))
+        .execute(&mut **tx)
+        .await?;
+    Ok(ids)
 }
 
 /// A lease with the references to the records of the catalog that its engine needs.

@@ -4,9 +4,9 @@
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, ScheduleId, TestReportId, events::ReportState,
 };
-use sqlx::{FromRow, PgTransaction};
+use sqlx::{FromRow, PgExecutor, PgTransaction};
 
-use super::{Destination, Schedule};
+use super::{Destination, Schedule, queue::QueueName};
 use crate::{column::column, progress::report::TestReportState};
 
 /// Inserts the schedules of a new execution, one for each report and in the same order.
@@ -28,7 +28,7 @@ pub async fn insert(
     .bind(customer)
     .bind(project)
     .bind(execution)
-    .bind(&destination.target_group)
+    .bind(destination.queue.as_str())
     .bind(destination.needs_public_ip)
     .bind(column(reports, |_| ScheduleId::new()))
     .bind(column(reports, |report| report.published.id.as_str()))
@@ -39,11 +39,57 @@ pub async fn insert(
     Ok(())
 }
 
+/// Maximum number of queues of a customer among which engines look for work.
+const MOST_QUEUES: i32 = 1000;
+
+/// Lists the queues of a customer that have work, those with the most urgent work first. Those of the
+/// `offered` labels alone are always among them.
+///
+/// One look into the index of the queue finds the next name, so the number of schedules does not matter.
+pub async fn queues(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    offered: &[String],
+) -> Result<Vec<QueueName>, Fault> {
+    let queues: Vec<String> = sqlx::query_scalar(
+        "with recursive queue (name, number) as (
+             (select target_group, 1 from schedule
+              where customer_id = $1 and status = 'Queued'
+              order by target_group
+              limit 1)
+             union all
+             select (
+                 select target_group from schedule
+                 where customer_id = $1 and status = 'Queued' and target_group > queue.name
+                 order by target_group
+                 limit 1
+             ), number + 1
+             from queue
+             where queue.name is not null and number < $3
+         )
+         select name
+         from (select name from queue union select unnest($2::text[])) as named
+         cross join lateral (
+             select priority, id from schedule
+             where customer_id = $1 and target_group = name and status = 'Queued'
+             order by priority desc, id
+             limit 1
+         ) as first
+         order by priority desc, id",
+    )
+    .bind(customer)
+    .bind(offered)
+    .bind(MOST_QUEUES)
+    .fetch_all(db)
+    .await?;
+    Ok(queues.into_iter().map(QueueName::stored).collect())
+}
+
 /// Takes the first schedules off a queue. Skips those that other transactions have locked.
 pub async fn dequeue(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    target_group: &str,
+    queue: &QueueName,
     needs_public_ip: Option<bool>,
     limit: i32,
 ) -> Result<Vec<Schedule>, Fault> {
@@ -63,10 +109,11 @@ pub async fn dequeue(
          )
          update schedule set status = 'Running', schedule_sent_at = now()
          where customer_id = $1 and id = any(array(select id from first))
-         returning id, execution_id, project_id, test_report_id, maximum_duration_in_min",
+         returning id, execution_id, project_id, test_report_id, target_group,
+             maximum_duration_in_min",
     )
     .bind(customer)
-    .bind(target_group)
+    .bind(queue.as_str())
     .bind(limit)
     .bind(needs_public_ip);
     Ok(schedules.fetch_all(&mut **tx).await?)
@@ -148,8 +195,8 @@ pub async fn count_lost_leases(
     Ok(expired.bind(customer).bind(ids).fetch_all(&mut **tx).await?)
 }
 
-/// Returns running schedules to the queue at their old positions. Returns their reports and target
-/// groups.
+/// Returns running schedules to the queue at their old positions. Returns their reports and the names
+/// of their queues.
 pub async fn requeue(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

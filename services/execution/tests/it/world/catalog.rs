@@ -130,6 +130,11 @@ impl World {
             password: secret.into(),
             ..EnvironmentInput::default()
         };
+        self.select(environment).await
+    }
+
+    /// Creates an environment, and selects it for the set.
+    pub(crate) async fn select(&self, environment: EnvironmentInput) -> Result<String> {
         let request = CreateEnvironmentRequest {
             project_id: self.project.clone(),
             environment: Some(environment),
