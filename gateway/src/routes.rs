@@ -10,6 +10,7 @@ mod backtest;
 mod cause_rule;
 mod classification;
 mod customer;
+mod engine;
 mod environment;
 mod execution;
 mod failure;
@@ -86,6 +87,7 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
         metrics::routes(),
         automation::routes(),
         live_log::routes(),
+        engine::routes(),
         test_report::routes(),
         statistics::routes(),
         notification::routes(),

@@ -138,6 +138,7 @@ clients! {
     Results = execution::result_service_client::ResultServiceClient;
     ArtifactFiles = execution::artifact_service_client::ArtifactServiceClient;
     Automation = execution::automation_service_client::AutomationServiceClient;
+    Engines = execution::engine_service_client::EngineServiceClient;
     LiveLogs = execution::live_log_service_client::LiveLogServiceClient;
     Failures = execution::failure_service_client::FailureServiceClient;
     Backtests = execution::backtest_service_client::BacktestServiceClient;

@@ -102,6 +102,7 @@ ids! {
     ArtifactId "artifact",
     ScheduleId "schedule",
     LeaseId "lease",
+    EngineId "engine",
     NotificationId "notification",
     WebhookId "webhook",
 }

@@ -7,6 +7,7 @@ mod case_state;
 mod cases;
 mod cause_rule;
 mod classification;
+mod engine;
 mod execution;
 mod gate;
 mod incident;
@@ -35,6 +36,7 @@ use crate::{api::Console, failure::Failure};
 pub(crate) fn routes() -> Router<Console> {
     let pages = [
         projects::routes(),
+        engine::routes(),
         project::routes(),
         set::routes(),
         gate::routes(),

@@ -2,6 +2,7 @@
 
 mod catalog;
 mod classification;
+mod engine;
 mod execution;
 mod gate;
 mod history;
@@ -13,7 +14,8 @@ mod shared;
 mod time;
 
 pub(crate) use self::{
-    catalog::*, classification::*, execution::*, gate::*, history::*, incident::*, monitor::*,
+    catalog::*, classification::*, engine::*, execution::*, gate::*, history::*, incident::*,
+    monitor::*,
     outcome::Outcome, report::*, shared::*, time::Time,
 };
 

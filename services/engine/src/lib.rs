@@ -122,5 +122,6 @@ fn request(config: &Config, free: u16) -> LeaseInput {
         wait_in_sec: Some(WAIT),
         needs_public_ip: config.needs_public_ip,
         labels: config.labels.clone(),
+        version: Some(concat!("assay-engine ", env!("CARGO_PKG_VERSION")).to_owned()),
     }
 }

@@ -9,6 +9,7 @@ mod cause_rule;
 mod console_link;
 mod debug;
 mod deletion;
+mod engine;
 mod execution;
 mod expiry;
 mod failure;
@@ -49,8 +50,9 @@ use assay_proto::execution::{
     automation_service_server::AutomationServiceServer,
     backtest_service_server::BacktestServiceServer,
     cause_rule_service_server::CauseRuleServiceServer, debug_service_server::DebugServiceServer,
-    execution_service_server::ExecutionServiceServer, failure_service_server::FailureServiceServer,
-    incident_service_server::IncidentServiceServer, insight_service_server::InsightServiceServer,
+    engine_service_server::EngineServiceServer, execution_service_server::ExecutionServiceServer,
+    failure_service_server::FailureServiceServer, incident_service_server::IncidentServiceServer,
+    insight_service_server::InsightServiceServer,
     known_failure_service_server::KnownFailureServiceServer,
     launch_service_server::LaunchServiceServer, live_log_service_server::LiveLogServiceServer,
     metrics_service_server::MetricsServiceServer, monitor_service_server::MonitorServiceServer,
@@ -78,6 +80,7 @@ pub use self::{
         lost::{CUSTOMERS as LIVE_CUSTOMERS, PROJECTS as LIVE_PROJECTS},
         purge_deleted,
     },
+    engine::length::QueueMetrics,
     expiry::publish_expired,
     incident::seek_incidents,
     insight::roll_up,
@@ -94,6 +97,7 @@ use self::{
     catalog::Catalog,
     cause_rule::CauseRuleService,
     debug::DebugService,
+    engine::EngineService,
     execution::ExecutionService,
     failure::FailureService,
     incident::IncidentService,
@@ -140,6 +144,8 @@ pub struct Config {
     pub leases: TimeLimits,
     #[command(flatten)]
     pub quota: QuotaConfig,
+    #[command(flatten)]
+    pub queue_metrics: QueueMetrics,
     /// Whether gateways serve the console; without it, results have no links to its pages
     #[arg(long, env = "ASSAY_CONSOLE", default_value_t = true, action = clap::ArgAction::Set)]
     pub console: bool,
@@ -200,6 +206,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     live_log::spawn(runtime, &database, &artifacts);
     let queue = Queue::connect(runtime, nats.client().clone());
     Reconciler::new(database.pool(), &queue, config.leases).spawn(runtime, &database);
+    engine::spawn(runtime, &database, &queue, config.queue_metrics);
     let (db, shares) = (database.pool(), database.shares());
     let (services, launches) =
         services(db, shares, catalog, queue, config.leases, artifacts, console);
@@ -263,6 +270,7 @@ pub fn services(
         .add_service(TestReportServiceServer::new(reports))
         .add_service(AutomationServiceServer::new(automation))
         .add_service(LiveLogServiceServer::new(live_logs))
+        .add_service(EngineServiceServer::new(EngineService { db: db.clone(), settings: leases }))
         .add_service(ArtifactServiceServer::new(artifacts))
         .add_service(StatisticsServiceServer::new(statistics))
         .add_service(FailureServiceServer::new(FailureService { db: db.clone() }))

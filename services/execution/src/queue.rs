@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use assay_fair::{Notifier, OfCustomer};
 use assay_ledger::schedule::queue::QueueName;
-use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
+use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId, execution::LeaseInput};
 use assay_runtime::Runtime;
 use async_nats::Client;
 use serde::{Deserialize, Serialize};
+use sqlx::PgPool;
 use tokio::time::Instant;
 
-use crate::signal::Signal;
+use crate::{engine::registry::Registry, signal::Signal};
 
 /// The NATS subject on which programs publish that schedules were queued.
 const QUEUED: &str = "assay.queued";
@@ -41,6 +42,7 @@ pub struct Queue {
     queued: Signal<GroupQueue>,
     stopped: Signal<(CustomerId, ExecutionId)>,
     logged: Signal<(CustomerId, TestReportId)>,
+    engines: Registry,
 }
 
 impl Queue {
@@ -58,12 +60,22 @@ impl Queue {
         let queued = Signal::new(runtime, Notifier::new(runtime), QUEUED, nats.clone());
         let stopped = Signal::new(runtime, Notifier::without_polls(runtime), STOPPED, nats.clone());
         let logged = Signal::new(runtime, Notifier::new(runtime), LOGGED, nats);
-        Self { queued, stopped, logged }
+        Self { queued, stopped, logged, engines: Registry::default() }
     }
 
     /// Returns the number of engines that wait for work at this process.
     pub fn waiting(&self) -> usize {
         self.queued.waiting.sleeping()
+    }
+
+    /// Notes that an engine asks for work.
+    pub(crate) fn note_engine(&self, customer: CustomerId, input: &LeaseInput) {
+        self.engines.note(customer, input);
+    }
+
+    /// Stores the engines that have asked for work since the last time.
+    pub async fn store_engines(&self, db: &PgPool) -> Result<(), Fault> {
+        self.engines.store(db).await
     }
 
     /// Returns the number of heartbeats that wait for the end of their work at this process.

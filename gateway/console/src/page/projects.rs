@@ -39,6 +39,7 @@ async fn page(
     let body = html! {
         div.head {
             h1 { "Projects" }
+            a.button href="/engines" { "Engines" }
             @if is_searched || projects.items.len() > 5 { (search(&query.filter)) }
         }
         @if projects.items.is_empty() && is_searched {

@@ -13,6 +13,9 @@ use assay_records::Check;
 /// Maximum number of schedules that one request leases.
 const MOST_SCHEDULES: i32 = 100;
 
+/// Maximum length of the version of an engine, in characters.
+const LONGEST_VERSION: usize = 255;
+
 /// Maximum time that a request waits for schedules, in seconds.
 const LONGEST_WAIT: i32 = 30;
 
@@ -45,6 +48,9 @@ pub(crate) fn with_defaults(caller: &Caller, input: LeaseInput) -> Result<LeaseI
         check.name("Engine", engine);
     }
     check.labels("Labels", &input.labels);
+    if input.version().chars().count() > LONGEST_VERSION {
+        check.refuse("Version", format!("must have at most {LONGEST_VERSION} characters"));
+    }
     let max_schedules = input.max_schedules.unwrap_or(1);
     if !(1..=MOST_SCHEDULES).contains(&max_schedules) {
         check.refuse("MaxSchedules", format!("must be 1 to {MOST_SCHEDULES}"));

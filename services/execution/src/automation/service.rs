@@ -61,6 +61,7 @@ impl automation_service_server::AutomationService for AutomationService {
         let (db, customer) = (&self.db, caller.customer);
         let input = request.into_inner().lease.unwrap_or_default();
         let input = rules::with_defaults(&caller, input)?;
+        self.queue.note_engine(customer, &input);
         let wait = Duration::from_secs(input.wait_in_sec().unsigned_abs().into());
         let dequeue = || dequeue::dequeue(db, self.settings, &caller, &input);
         let poll = || self.limits.read(customer, dequeue());

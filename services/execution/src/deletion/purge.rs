@@ -18,7 +18,7 @@ use assay_work::Attempt;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::{artifact::Artifacts, reportportal, testrail};
+use crate::{artifact::Artifacts, engine, reportportal, testrail};
 
 /// Interval between purges.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -91,6 +91,9 @@ async fn purge(
         after = last;
     }
     records::remove(db, &mut throttle, deleted.customer_id, deleted.project_id).await?;
+    if deleted.project_id == store::ALL_PROJECTS {
+        engine::remove_all(db, deleted.customer_id).await?;
+    }
     let project = Some(deleted.project_id).filter(|project| *project != store::ALL_PROJECTS);
     testrail::store::remove_of_deleted(db, &mut throttle, deleted.customer_id, project).await?;
     failure.map_or(Ok(()), Err)

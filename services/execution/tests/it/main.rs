@@ -9,6 +9,7 @@ mod changes;
 mod chaos;
 mod debug;
 mod deletion;
+mod engines;
 mod events;
 mod executions;
 mod expiry;

@@ -1,0 +1,64 @@
+//! The engines that have asked for work at this program, until they are stored.
+//!
+//! Many engines ask every few seconds. So a request only notes the engine in memory, and one statement
+//! stores all of them. A program that ends loses a few seconds of what the next requests say again.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use assay_proto::{CustomerId, Fault, execution::LeaseInput};
+use sqlx::PgPool;
+
+use super::store;
+
+/// Maximum number of engines that are noted at once.
+const MOST: usize = 10_000;
+
+/// An engine as its last request describes it.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) customer: CustomerId,
+    pub(super) name: String,
+    pub(super) target_group: String,
+    pub(super) labels: Vec<String>,
+    pub(super) version: String,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Registry(Arc<Mutex<HashMap<(CustomerId, String), Seen>>>);
+
+impl Registry {
+    /// Notes that an engine asks for work. The input has its defaults.
+    pub(crate) fn note(&self, customer: CustomerId, input: &LeaseInput) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (customer, input.engine().to_owned());
+        if seen.len() >= MOST && !seen.contains_key(&key) {
+            return;
+        }
+        let engine = Seen {
+            customer,
+            name: input.engine().to_owned(),
+            target_group: input.target_group().to_owned(),
+            labels: input.labels.clone(),
+            version: input.version().to_owned(),
+        };
+        seen.insert(key, engine);
+    }
+
+    /// Stores the engines that were noted since the last time.
+    pub(crate) async fn store(&self, db: &PgPool) -> Result<(), Fault> {
+        let seen = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut seen: Vec<Seen> = seen.into_values().collect();
+        if seen.is_empty() {
+            return Ok(());
+        }
+        // Replicas lock the rows in the same order.
+        seen.sort_unstable_by(|one, other| {
+            (one.customer.0, &one.name).cmp(&(other.customer.0, &other.name))
+        });
+        store::upsert(db, &seen).await?;
+        store::prune(db, &seen).await
+    }
+}

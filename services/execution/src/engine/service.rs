@@ -1,0 +1,101 @@
+//! The gRPC service of engines and queues.
+
+use assay_auth::Caller;
+use assay_ledger::{
+    schedule::{self, queue::QueueName},
+    time_limits::TimeLimits,
+};
+use assay_proto::{
+    CustomerId, Fault,
+    execution::{
+        EngineBatch, GetQueueLengthRequest, ListEnginesRequest, ListQueuesRequest, Queue,
+        QueueLength, Queues, engine_service_server,
+    },
+};
+use assay_records::Check;
+use assay_rpc::list::{Batches, answer};
+use sqlx::PgPool;
+use tonic::{Request, Response, Status};
+
+use super::store;
+
+/// The gRPC service of engines and queues.
+pub(crate) struct EngineService {
+    pub(crate) db: PgPool,
+    pub(crate) settings: TimeLimits,
+}
+
+#[tonic::async_trait]
+impl engine_service_server::EngineService for EngineService {
+    type ListEnginesStream = Batches<EngineBatch>;
+
+    async fn list_engines(
+        &self,
+        request: Request<ListEnginesRequest>,
+    ) -> Result<Response<Self::ListEnginesStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let (db, lease) = (self.db.clone(), self.settings.lease());
+        answer(request.into_inner().page, move |slice| {
+            let db = db.clone();
+            async move { store::list(&db, customer, lease, &slice).await }
+        })
+        .await
+    }
+
+    async fn get_queue_length(
+        &self,
+        request: Request<GetQueueLengthRequest>,
+    ) -> Result<Response<QueueLength>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let GetQueueLengthRequest { target_group, labels } = request.into_inner();
+        let mut check = Check::default();
+        check.labels("labels", &labels);
+        check.done()?;
+        let mut offered = labels;
+        offered.push(target_group.unwrap_or_default());
+        Ok(Response::new(self.length(customer, &offered).await?))
+    }
+
+    async fn list_queues(
+        &self,
+        request: Request<ListQueuesRequest>,
+    ) -> Result<Response<Queues>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let names = schedule::store::queues(&self.db, customer, &[]).await?;
+        let lengths = store::lengths(&self.db, customer, &names).await?;
+        let queue = |(name, (queued, since)): (&QueueName, _)| {
+            Some(Queue {
+                labels: name.labels().map(str::to_owned).collect(),
+                environment_id: name.exclusive().map(|id| id.to_string()),
+                queued: count(queued),
+                // Empty if its work was leased meanwhile.
+                queued_since: since?,
+            })
+        };
+        let items = names.iter().zip(lengths).filter_map(queue).collect();
+        Ok(Response::new(Queues { items }))
+    }
+}
+
+impl EngineService {
+    /// Returns the work of engines that offer these labels.
+    async fn length(&self, customer: CustomerId, offered: &[String]) -> Result<QueueLength, Fault> {
+        let mut queues = schedule::store::queues(&self.db, customer, offered).await?;
+        queues.retain(|queue| queue.is_served_by(offered));
+        let lengths = store::lengths(&self.db, customer, &queues).await?;
+        let running = store::running(&self.db, customer).await?;
+        let running = running.iter().filter(|(queue, _)| queue.is_served_by(offered));
+        let running = count(running.map(|(_, count)| count).sum());
+        let queued = count(lengths.iter().map(|(queued, _)| queued).sum());
+        Ok(QueueLength {
+            queued,
+            running,
+            total: queued.saturating_add(running),
+            queued_since: lengths.into_iter().filter_map(|(_, since)| since).min(),
+        })
+    }
+}
+
+fn count(count: i64) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,196 @@
+//! Engines and the lengths of queues in PostgreSQL. Every statement that reads is bound to one customer.
+
+use std::time::Duration;
+
+use assay_ledger::schedule::queue::QueueName;
+use assay_proto::{
+    CustomerId, EngineId, Fault, Timestamp,
+    execution::{Engine, EngineLease},
+};
+use assay_rpc::list::Slice;
+use sqlx::{FromRow, PgExecutor, types::Json};
+
+use super::registry::Seen;
+
+/// Maximum number of engines of a customer.
+const MOST_ENGINES: i64 = 1000;
+
+/// Maximum number of tests that are counted.
+const MOST_COUNTED: i64 = 100_000;
+
+/// Separates the labels of an engine, which have no control characters.
+const SEPARATOR: &str = "\u{1f}";
+
+pub(super) async fn upsert(db: impl PgExecutor<'_>, seen: &[Seen]) -> Result<(), Fault> {
+    let texts = |of: fn(&Seen) -> &str| seen.iter().map(of).collect::<Vec<_>>();
+    let labels: Vec<String> = seen.iter().map(|engine| engine.labels.join(SEPARATOR)).collect();
+    sqlx::query(
+        "insert into engine (customer_id, id, name, target_group, labels, version)
+         select customer, id, name, target_group, string_to_array(labels, $7), version
+         from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[])
+             as seen (customer, id, name, target_group, labels, version)
+         on conflict on constraint engine_name_key do update
+         set target_group = excluded.target_group, labels = excluded.labels,
+             version = excluded.version, last_seen_at = now()",
+    )
+    .bind(seen.iter().map(|engine| engine.customer).collect::<Vec<_>>())
+    .bind(seen.iter().map(|_| EngineId::new()).collect::<Vec<_>>())
+    .bind(texts(|engine| &engine.name))
+    .bind(texts(|engine| &engine.target_group))
+    .bind(labels)
+    .bind(texts(|engine| &engine.version))
+    .bind(SEPARATOR)
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Removes engines that were not seen for seven days, and those that a customer has too many of.
+pub(super) async fn prune(db: &sqlx::PgPool, seen: &[Seen]) -> Result<(), Fault> {
+    sqlx::query("delete from engine where last_seen_at < now() - interval '7 days'")
+        .execute(db)
+        .await?;
+    let prune = sqlx::query(
+        "delete from engine where (customer_id, id) in (
+             select customer_id, id from (
+                 select customer_id, id,
+                     row_number() over (partition by customer_id order by last_seen_at desc) as nr
+                 from engine where customer_id = any($1)
+             ) as ranked
+             where nr > $2
+         )",
+    );
+    let customers: Vec<_> = seen.iter().map(|engine| engine.customer).collect();
+    prune.bind(customers).bind(MOST_ENGINES).execute(db).await?;
+    Ok(())
+}
+
+/// Removes the engines of a deleted customer.
+pub(crate) async fn remove_all(db: impl PgExecutor<'_>, customer: CustomerId) -> Result<(), Fault> {
+    let remove = sqlx::query("delete from engine where customer_id = $1");
+    remove.bind(customer).execute(db).await?;
+    Ok(())
+}
+
+#[derive(FromRow)]
+struct EngineRow {
+    id: EngineId,
+    name: String,
+    target_group: String,
+    labels: Vec<String>,
+    version: String,
+    state: String,
+    first_seen_time: Timestamp,
+    last_seen_time: Timestamp,
+    leases: Json<Vec<EngineLease>>,
+}
+
+/// Lists engines with the leases that they hold. A lease that lasts for `lease` was renewed that long
+/// before it expires.
+pub(super) async fn list(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    lease: Duration,
+    slice: &Slice,
+) -> Result<Vec<Engine>, Fault> {
+    let after = EngineId::from_field_if_any("cursor", slice.after.as_deref())?;
+    let rows: Vec<EngineRow> = sqlx::query_as(
+        "with held as materialized (
+             select l.engine, max(l.expires_at) as expires_at,
+                 jsonb_agg(jsonb_build_object('Id', l.id, 'ProjectId', s.project_id,
+                     'ExecutionId', l.execution_id, 'TestReportId', s.test_report_id,
+                     'TestCaseIdentifier', r.test_case_identifier, 'LeaseTime', l.leased_at)
+                     order by l.id) as leases
+             from lease l
+             join schedule s on s.customer_id = l.customer_id and s.id = l.schedule_id
+             join test_report r on r.customer_id = s.customer_id and r.id = s.test_report_id
+             join live_execution e on e.customer_id = l.customer_id and e.id = l.execution_id
+             where l.customer_id = $1 and l.ended_at is null and l.expires_at > now()
+             group by l.engine
+         )
+         select id, name, target_group, labels, version, first_seen_at as first_seen_time,
+                greatest(last_seen_at, held.expires_at - make_interval(secs => $5))
+                    as last_seen_time,
+                case when held.leases is not null then 'Busy'
+                     when last_seen_at > now() - interval '2 minutes' then 'Idle'
+                     else 'Away' end as state,
+                coalesce(held.leases, '[]') as leases
+         from engine
+         left join held on held.engine = engine.name
+         where customer_id = $1 and ($2::uuid is null or id > $2)
+           and ($3::text is null or name ilike $3)
+         order by id
+         limit $4",
+    )
+    .bind(customer)
+    .bind(after)
+    .bind(slice.pattern.as_deref())
+    .bind(slice.limit)
+    .bind(lease.as_secs_f64())
+    .fetch_all(db)
+    .await?;
+    let engine = |row: EngineRow| Engine {
+        id: row.id.to_string(),
+        name: row.name,
+        target_group: row.target_group,
+        labels: row.labels,
+        version: row.version,
+        state: row.state,
+        first_seen_time: row.first_seen_time,
+        last_seen_time: row.last_seen_time,
+        leases: row.leases.0,
+    };
+    Ok(rows.into_iter().map(engine).collect())
+}
+
+/// Counts the work in each of these queues, and says since when the oldest of it waits.
+pub(super) async fn lengths(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    queues: &[QueueName],
+) -> Result<Vec<(i64, Option<Timestamp>)>, Fault> {
+    let names: Vec<_> = queues.iter().map(QueueName::as_str).collect();
+    let lengths = sqlx::query_as(
+        "select queued, since
+         from unnest($2::text[]) with ordinality as queue (name, nr)
+         cross join lateral (
+             select count(*) as queued, min(initial_queued_time) as since from (
+                 select initial_queued_time from schedule
+                 where customer_id = $1 and target_group = name and status = 'Queued'
+                 order by priority desc, id
+                 limit $3
+             ) as first
+         ) as length
+         order by nr",
+    );
+    Ok(lengths.bind(customer).bind(names).bind(MOST_COUNTED).fetch_all(db).await?)
+}
+
+/// Counts the held leases of a customer by the queues of their work.
+pub(super) async fn running(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+) -> Result<Vec<(QueueName, i64)>, Fault> {
+    let running: Vec<(String, i64)> = sqlx::query_as(
+        "select s.target_group, count(*) from lease l
+         join schedule s on s.customer_id = l.customer_id and s.id = l.schedule_id
+         where l.customer_id = $1 and l.ended_at is null and l.expires_at > now()
+         group by s.target_group",
+    )
+    .bind(customer)
+    .fetch_all(db)
+    .await?;
+    Ok(running.into_iter().map(|(name, count)| (QueueName::stored(name), count)).collect())
+}
+
+/// Counts the work of all customers by the names of its queues.
+pub(super) async fn lengths_of_all(
+    db: impl PgExecutor<'_>,
+) -> Result<Vec<(QueueName, i64)>, Fault> {
+    let lengths: Vec<(String, i64)> = sqlx::query_as(
+        "select target_group, count(*) from schedule where status = 'Queued' group by target_group",
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(lengths.into_iter().map(|(name, count)| (QueueName::stored(name), count)).collect())
+}
