@@ -107,6 +107,7 @@ impl Assay {
                 },
                 leases: settings.leases,
                 quota: settings.quota,
+                queue_metrics: settings.queue_metrics,
                 console: settings.edge.console,
             },
         )

@@ -3,7 +3,7 @@
 use assay_catalog::FileConfig;
 use assay_database::PoolConfig;
 use assay_events::EventConfig;
-use assay_execution::{FileStoreConfig, QuotaConfig, TimeLimits};
+use assay_execution::{FileStoreConfig, QueueMetrics, QuotaConfig, TimeLimits};
 use assay_gateway::EdgeConfig;
 use assay_identity::{AuditConfig, FirstStartConfig, LoginConfig, MailConfig};
 use assay_notification::{RetentionConfig, WebhookConfig};
@@ -33,6 +33,8 @@ pub struct Settings {
     pub leases: TimeLimits,
     #[command(flatten)]
     pub quota: QuotaConfig,
+    #[command(flatten)]
+    pub queue_metrics: QueueMetrics,
     #[command(flatten)]
     pub retention: RetentionConfig,
     #[command(flatten)]

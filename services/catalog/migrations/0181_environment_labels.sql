@@ -1,4 +1,4 @@
--- Labels that engines have to offer besides the target group, and whether only one test at a time may use
+-- Labels that engines have to offer in addition to the target group, and whether only one test at a time may use
 -- the environment.
 alter table environment
     add column labels text[] not null default '{}',

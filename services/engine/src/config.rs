@@ -12,7 +12,7 @@ pub struct Config {
     /// Target group whose tests the engine runs; empty for tests without an environment
     #[arg(long, env = "ASSAY_TARGET_GROUP", default_value = "")]
     pub target_group: String,
-    /// Labels that the engine offers besides the target group, separated by commas. It runs tests whose
+    /// Labels that the engine offers in addition to the target group, separated by commas. It runs tests whose
     /// environment needs no others
     #[arg(long, env = "ASSAY_ENGINE_LABELS", value_delimiter = ',')]
     pub labels: Vec<String>,

@@ -206,7 +206,8 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     live_log::spawn(runtime, &database, &artifacts);
     let queue = Queue::connect(runtime, nats.client().clone());
     Reconciler::new(database.pool(), &queue, config.leases).spawn(runtime, &database);
-    engine::spawn(runtime, &database, &queue, config.queue_metrics);
+    queue.spawn(runtime, &database);
+    engine::length::spawn(runtime, &database, config.queue_metrics);
     let (db, shares) = (database.pool(), database.shares());
     let (services, launches) =
         services(db, shares, catalog, queue, config.leases, artifacts, console);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use assay_database::Database;
 use assay_fair::{Notifier, OfCustomer};
 use assay_ledger::schedule::queue::QueueName;
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId, execution::LeaseInput};
@@ -21,6 +22,9 @@ const STOPPED: &str = "assay.stopped";
 
 /// The NATS subject on which programs publish that the log of a test report has more text.
 const LOGGED: &str = "assay.logged";
+
+/// Interval at which the engines that have asked for work are stored.
+const STORED: Duration = Duration::from_secs(5);
 
 /// The queues whose first label is this one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -61,6 +65,15 @@ impl Queue {
         let stopped = Signal::new(runtime, Notifier::without_polls(runtime), STOPPED, nats.clone());
         let logged = Signal::new(runtime, Notifier::new(runtime), LOGGED, nats);
         Self { queued, stopped, logged, engines: Registry::default() }
+    }
+
+    /// Starts the task that stores the engines that have asked for work, until the program stops.
+    pub(crate) fn spawn(&self, runtime: &Runtime, database: &Database) {
+        let queue = self.clone();
+        database.every(runtime, "engines", STORED, "cannot store engines", move |db| {
+            let queue = queue.clone();
+            async move { queue.store_engines(&db).await }
+        });
     }
 
     /// Returns the number of engines that wait for work at this process.
@@ -140,7 +153,7 @@ impl Queue {
     }
 
     /// Polls whether the engines of an execution should stop, and again after each notification and
-    /// at the end of the wait, until they should. Polls once if there is no room for waiting.
+    /// at the end of the wait, until they should. Polls once if too many wait.
     pub(crate) async fn wait_for_stop<T, F: Future<Output = Result<Option<T>, Fault>>>(
         &self,
         customer: CustomerId,

@@ -36,7 +36,7 @@ use crate::{
 const DEVELOPER: &str = "Login, Read, Write, Execute, Accept, Reject";
 
 /// A user with the pages of an Assay.
-struct Reader {
+pub(crate) struct Reader {
     url: String,
     member: Member,
     client: Client,
@@ -44,7 +44,7 @@ struct Reader {
 
 impl Reader {
     /// A developer of a customer.
-    async fn new(customer: &Customer) -> Self {
+    pub(crate) async fn new(customer: &Customer) -> Self {
         Self::with(customer, "grace", DEVELOPER).await
     }
 
@@ -64,7 +64,7 @@ impl Reader {
         self.client.request(method, format!("{}{path}", self.url)).header("cookie", cookie)
     }
 
-    async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         Answer::of(self.request(Method::GET, path)).await
     }
 

@@ -1,5 +1,7 @@
 //! The reference engine with real commands.
 
+mod clients;
+
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},

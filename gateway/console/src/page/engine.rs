@@ -32,8 +32,9 @@ async fn page(
     Session { api, user }: Session,
     Query(query): Query<Paged<NoFilter>>,
 ) -> Result<impl IntoResponse, Failure> {
+    let listed = query.listed(PAGE);
     let (engines, queues) = try_join!(
-        api.list::<Engine>("/api/engines", &query.listed(PAGE)),
+        api.list::<Engine>("/api/engines", &listed),
         api.get::<Queues>("/api/queues", &()),
     )?;
     let body = html! {

@@ -24,7 +24,7 @@ use super::rules;
 const MOST_TRIED: usize = 50;
 
 /// Leases the first schedules of the queues that an engine serves, those with the most urgent work
-/// first. Returns `None` if there is no work for it.
+/// first. Returns `None` without work for it.
 pub(crate) async fn dequeue(
     db: &PgPool,
     settings: TimeLimits,

@@ -24,7 +24,9 @@ use tonic::{Request, Response, Status, Streaming};
 use super::{
     dequeue,
     end::{self, LockedLease},
-    hand_over, renew, rules,
+    hand_over,
+    renew::Renewal,
+    rules,
 };
 use crate::{
     catalog::Catalog,
@@ -88,7 +90,13 @@ impl automation_service_server::AutomationService for AutomationService {
         let request = request.into_inner();
         let id = LeaseId::from_path(&request.id)?;
         let wait = rules::wait_for_stop(request.renewal.unwrap_or_default(), self.settings)?;
-        Ok(Response::new(renew::renew(self, customer, id, wait).await?))
+        let renewal = Renewal {
+            db: &self.db,
+            limits: &self.limits,
+            queue: &self.queue,
+            duration: self.settings.lease(),
+        };
+        Ok(Response::new(renewal.renew_within(customer, id, wait).await?))
     }
 
     async fn report_instances(

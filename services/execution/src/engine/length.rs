@@ -33,7 +33,8 @@ pub struct QueueMetrics {
     pub queue_metrics: Vec<String>,
 }
 
-pub(super) fn spawn(runtime: &Runtime, database: &Database, config: QueueMetrics) {
+/// Starts the task that counts queued work until the program stops.
+pub(crate) fn spawn(runtime: &Runtime, database: &Database, config: QueueMetrics) {
     metrics::describe_gauge!(
         QUEUED,
         metrics::Unit::Count,
@@ -56,7 +57,8 @@ async fn measure(db: &PgPool, labels: &[String]) -> Result<(), Fault> {
     }
     for (name, count) in queued {
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-        metrics::gauge!(QUEUED, "queue" => name.to_owned()).set(count as f64);
+        let count = count as f64;
+        metrics::gauge!(QUEUED, "queue" => name.to_owned()).set(count);
     }
     Ok(())
 }

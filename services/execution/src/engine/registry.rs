@@ -11,21 +11,12 @@ use std::{
 use assay_proto::{CustomerId, Fault, execution::LeaseInput};
 use sqlx::PgPool;
 
-use super::store;
+use super::store::{self, Seen};
 
 /// Maximum number of engines that are noted at once.
 const MOST: usize = 10_000;
 
-/// An engine as its last request describes it.
-#[derive(Clone, Debug)]
-pub(super) struct Seen {
-    pub(super) customer: CustomerId,
-    pub(super) name: String,
-    pub(super) target_group: String,
-    pub(super) labels: Vec<String>,
-    pub(super) version: String,
-}
-
+/// The engines, by customer and name.
 #[derive(Clone, Default)]
 pub(crate) struct Registry(Arc<Mutex<HashMap<(CustomerId, String), Seen>>>);
 

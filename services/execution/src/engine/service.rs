@@ -6,7 +6,7 @@ use assay_ledger::{
     time_limits::TimeLimits,
 };
 use assay_proto::{
-    CustomerId, Fault,
+    CustomerId, Fault, Timestamp,
     execution::{
         EngineBatch, GetQueueLengthRequest, ListEnginesRequest, ListQueuesRequest, Queue,
         QueueLength, Queues, engine_service_server,
@@ -63,13 +63,13 @@ impl engine_service_server::EngineService for EngineService {
         let customer = Caller::of(&request)?.customer;
         let names = schedule::store::queues(&self.db, customer, &[]).await?;
         let lengths = store::lengths(&self.db, customer, &names).await?;
-        let queue = |(name, (queued, since)): (&QueueName, _)| {
+        let queue = |(name, (queued, since)): (&QueueName, (i64, Option<Timestamp>))| {
             Some(Queue {
                 labels: name.labels().map(str::to_owned).collect(),
                 environment_id: name.exclusive().map(|id| id.to_string()),
                 queued: count(queued),
                 // Empty if its work was leased meanwhile.
-                queued_since: since?,
+                queued_since: Some(since?),
             })
         };
         let items = names.iter().zip(lengths).filter_map(queue).collect();

@@ -10,8 +10,6 @@ use assay_proto::{
 use assay_rpc::list::Slice;
 use sqlx::{FromRow, PgExecutor, types::Json};
 
-use super::registry::Seen;
-
 /// Maximum number of engines of a customer.
 const MOST_ENGINES: i64 = 1000;
 
@@ -20,6 +18,16 @@ const MOST_COUNTED: i64 = 100_000;
 
 /// Separates the labels of an engine, which have no control characters.
 const SEPARATOR: &str = "\u{1f}";
+
+/// An engine as its last request describes it.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) customer: CustomerId,
+    pub(super) name: String,
+    pub(super) target_group: String,
+    pub(super) labels: Vec<String>,
+    pub(super) version: String,
+}
 
 pub(super) async fn upsert(db: impl PgExecutor<'_>, seen: &[Seen]) -> Result<(), Fault> {
     let texts = |of: fn(&Seen) -> &str| seen.iter().map(of).collect::<Vec<_>>();
@@ -35,10 +43,10 @@ pub(super) async fn upsert(db: impl PgExecutor<'_>, seen: &[Seen]) -> Result<(),
     )
     .bind(seen.iter().map(|engine| engine.customer).collect::<Vec<_>>())
     .bind(seen.iter().map(|_| EngineId::new()).collect::<Vec<_>>())
-    .bind(texts(|engine| &engine.name))
-    .bind(texts(|engine| &engine.target_group))
+    .bind(texts(|engine| engine.name.as_str()))
+    .bind(texts(|engine| engine.target_group.as_str()))
     .bind(labels)
-    .bind(texts(|engine| &engine.version))
+    .bind(texts(|engine| engine.version.as_str()))
     .bind(SEPARATOR)
     .execute(db)
     .await?;
@@ -136,8 +144,8 @@ pub(super) async fn list(
         labels: row.labels,
         version: row.version,
         state: row.state,
-        first_seen_time: row.first_seen_time,
-        last_seen_time: row.last_seen_time,
+        first_seen_time: Some(row.first_seen_time),
+        last_seen_time: Some(row.last_seen_time),
         leases: row.leases.0,
     };
     Ok(rows.into_iter().map(engine).collect())

@@ -56,7 +56,7 @@ impl World {
     }
 
     /// Returns the names and sizes of the artifacts of an execution.
-    async fn files(&self, execution: &str) -> Result<Vec<(String, i64)>> {
+    async fn artifacts_of(&self, execution: &str) -> Result<Vec<(String, i64)>> {
         let request = ListArtifactsRequest {
             project_id: self.project.clone(),
             execution_id: execution.to_owned(),
@@ -107,7 +107,7 @@ async fn a_log_grows_while_the_test_runs_and_becomes_an_artifact() -> Result<()>
     assert_eq!((rest.text.as_str(), rest.is_running), ("three\n", false));
     world.seal_logs().await?;
 
-    assert_eq!(world.files(&lease.execution_id).await?, [("live.log".to_owned(), 18)]);
+    assert_eq!(world.artifacts_of(&lease.execution_id).await?, [("live.log".to_owned(), 18)]);
     let gone = world.log(&lease, 0, 0).await?;
     assert!(!gone.is_running && gone.lease_id.is_none());
     assert_eq!(world.count("select count(*) from live_log_chunk").await?, 0);
@@ -152,7 +152,7 @@ async fn the_log_of_another_engine_is_a_log_of_its_own() -> Result<()> {
     world.engine().report(&again.id, json!([instance(1, "Passed")])).await?;
     world.engine().complete(&again.id, false).await?;
     world.seal_logs().await?;
-    let files = world.files(&lost.execution_id).await?;
+    let files = world.artifacts_of(&lost.execution_id).await?;
     assert_eq!(files, [(format!("live-{}.log", lost.id), 12), ("live.log".to_owned(), 6)]);
     Ok(())
 }

@@ -105,6 +105,8 @@ async fn assert_accessible(looks: &[Look]) {
         format!("/executions/{}?muted=true", id(&execution)),
         format!("/executions/{}?fingerprint={cause}", id(&execution)),
         format!("/reports/{}", id(&reports[0])),
+        format!("/reports/{}/log", id(&reports[0])),
+        "/engines".to_owned(),
         format!("/cases/{}", reports[0]["TestCaseId"].as_str().unwrap()),
         format!("/projects/{project}/knownfailures"),
         format!("/projects/{project}/causes"),

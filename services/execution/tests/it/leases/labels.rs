@@ -161,7 +161,7 @@ async fn an_exclusive_environment_returns_with_its_lease() -> Result<()> {
     engine.release(&again.id).await?;
     let last = lease().await?.remove(0);
 
-    // An engine that is told to stop uses the environment until it has stopped.
+    // An engine that has to stop uses the environment until it has stopped.
     world.cancel(&execution.id).await?;
     world.dispatch().await?;
     assert!(lease().await?.is_empty());

@@ -1,0 +1,163 @@
+// An engine for Assay: runs a command for each test, and shows its output while it runs.
+//
+//	ASSAY_URL=http://127.0.0.1:8080 ASSAY_TOKEN=... go run engine.go [--once] ./run-test
+//
+// The command gets the identifier of the test in ASSAY_TEST_CASE. It passes if it exits with 0.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+type object = map[string]interface{}
+
+type lease struct {
+	Id                   string
+	InstanceNumbers      []int
+	MaximumDurationInMin float64
+	TestCase             struct{ Identifier string }
+}
+
+var (
+	url    = strings.TrimRight(os.Getenv("ASSAY_URL"), "/") + "/api/automation/leases"
+	token  = os.Getenv("ASSAY_TOKEN")
+	client = http.Client{Timeout: time.Minute}
+)
+
+// call sends a request until it is answered. It returns false if the lease is lost or has ended.
+func call(path string, body, answer interface{}) bool {
+	data, _ := json.Marshal(body)
+	for ; ; time.Sleep(2 * time.Second) {
+		request, err := http.NewRequest("POST", url+path, bytes.NewReader(data))
+		if err != nil {
+			panic(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		request.Header.Set("Content-Type", "application/json")
+		response, err := client.Do(request)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			continue
+		}
+		var failure struct{ Detail string }
+		switch code := response.StatusCode; {
+		case code < 300:
+			err = json.NewDecoder(response.Body).Decode(answer)
+			response.Body.Close()
+			if code == 204 || err == nil {
+				return true
+			}
+		case code == 404 || code == 409:
+			response.Body.Close()
+			return false
+		case code < 500 && code != 408 && code != 429:
+			json.NewDecoder(response.Body).Decode(&failure)
+			panic(fmt.Sprint(response.Status, ": ", failure.Detail))
+		default:
+			response.Body.Close()
+		}
+	}
+}
+
+// run runs the command for an instance, and returns its result.
+func run(stop context.Context, lease lease, number int, words []string) object {
+	begun := time.Now()
+	limit, cancel := context.WithTimeout(stop, time.Duration(lease.MaximumDurationInMin*float64(time.Minute)))
+	defer cancel()
+	command := exec.Command(words[0], words[1:]...)
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "ASSAY_TOKEN=") {
+			command.Env = append(command.Env, variable)
+		}
+	}
+	command.Env = append(command.Env, "ASSAY_TEST_CASE="+lease.TestCase.Identifier)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	output, _ := command.StdoutPipe()
+	command.Stderr = command.Stdout
+	end, result := "", "Error"
+	if err := command.Start(); err != nil {
+		end = err.Error()
+	} else {
+		go func() {
+			<-limit.Done()
+			syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
+		}()
+		waiting, sent := "", begun
+		reader := bufio.NewReaderSize(output, 10_000)
+		for piece, err := reader.ReadSlice('\n'); len(piece) > 0; piece, err = reader.ReadSlice('\n') {
+			text := strings.ToValidUTF8(string(piece), "\uFFFD")
+			waiting += text
+			if time.Since(sent) > time.Second || len(waiting) > 20_000 {
+				call("/"+lease.Id+"/log", object{"Text": waiting}, &object{})
+				waiting, sent = "", time.Now()
+			}
+			if end += text; len(end) > 10_000 {
+				end = strings.ToValidUTF8(end[len(end)-10_000:], "")
+			}
+			if err != nil && err != bufio.ErrBufferFull {
+				break
+			}
+		}
+		call("/"+lease.Id+"/log", object{"Text": waiting}, &object{})
+		err := command.Wait()
+		switch {
+		case limit.Err() == context.DeadlineExceeded:
+			end = "Timed out\n" + end
+		case err == nil:
+			result = "Passed"
+		default:
+			result = "Failed"
+		}
+	}
+	step := object{"StepNr": 1, "TestInput": strings.Join(words, " "), "ActualResult": end, "Result": result}
+	return object{"InstanceNr": number, "Result": result, "DurationInSec": time.Since(begun).Seconds(),
+		"ExecutionLogUri": "live.log", "Steps": []object{step}}
+}
+
+// beat renews the lease until it ends, and stops the test if it should not continue.
+func beat(stopped context.Context, stop context.CancelFunc, lease lease) {
+	for stopped.Err() == nil {
+		var state struct{ Continue bool }
+		if !call("/"+lease.Id+"/heartbeat", object{"WaitInSec": 15}, &state) || !state.Continue {
+			stop()
+		}
+	}
+}
+
+func main() {
+	words := os.Args[1:]
+	once := words[0] == "--once"
+	if once {
+		words = words[1:]
+	}
+	group := os.Getenv("ASSAY_TARGET_GROUP")
+	for {
+		var leases []lease
+		call("", object{"Engine": "engine.go", "TargetGroup": group, "WaitInSec": 20}, &leases)
+		for _, lease := range leases {
+			stopped, stop := context.WithCancel(context.Background())
+			go beat(stopped, stop, lease)
+			for _, number := range lease.InstanceNumbers {
+				result := run(stopped, lease, number, words)
+				if stopped.Err() != nil || !call("/"+lease.Id+"/instances", []object{result}, &[]object{}) {
+					break
+				}
+			}
+			stop()
+			call("/"+lease.Id+"/complete", object{}, &object{})
+			if once {
+				return
+			}
+		}
+	}
+}

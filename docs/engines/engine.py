@@ -1,0 +1,85 @@
+"""An engine for Assay: runs a command for each test, and shows its output while it runs.
+
+    ASSAY_URL=http://127.0.0.1:8080 ASSAY_TOKEN=... python3 engine.py [--once] ./run-test
+
+The command gets the identifier of the test in ASSAY_TEST_CASE. It passes if it exits with 0.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+URL = os.environ["ASSAY_URL"].rstrip("/") + "/api/automation/leases"
+HEADERS = {"Authorization": "Bearer " + os.environ.pop("ASSAY_TOKEN"), "Content-Type": "application/json"}
+ONCE, COMMAND = sys.argv[1] == "--once", sys.argv[1 + (sys.argv[1] == "--once"):]
+WORK = {"Engine": "engine.py", "TargetGroup": os.environ.get("ASSAY_TARGET_GROUP", ""), "WaitInSec": 20}
+
+
+def call(method, path, body=None):
+    """Sends a request until it is answered. Returns None if the lease is lost or has ended."""
+    while True:
+        try:
+            data = None if body is None else json.dumps(body).encode()
+            request = urllib.request.Request(URL + path, data, HEADERS, method=method)
+            with urllib.request.urlopen(request, timeout=60) as response:
+                return json.loads(response.read() or b"true")
+        except urllib.error.HTTPError as error:
+            if error.code in (404, 409):
+                return None
+            if error.code < 500 and error.code not in (408, 429):
+                raise SystemExit(error.read().decode())
+        except OSError as error:
+            print(error, file=sys.stderr)
+        time.sleep(2)
+
+
+def run(lease, number, running):
+    """Runs the command for an instance. Returns its result."""
+    begun, late = time.monotonic(), []
+    process = subprocess.Popen(
+        COMMAND, env={**os.environ, "ASSAY_TEST_CASE": lease["TestCase"]["Identifier"]}, start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    running["kill"] = lambda: os.killpg(process.pid, signal.SIGKILL)
+    timer = threading.Timer(lease["MaximumDurationInMin"] * 60, lambda: (late.append(True), running["kill"]()))
+    timer.start()
+    end, waiting, sent = "", "", begun
+    for line in process.stdout:
+        end, waiting = (end + line)[-10_000:], (waiting + line)[-10_000:]
+        if time.monotonic() > sent + 1:
+            call("POST", f"/{lease['Id']}/log", {"Text": waiting})
+            waiting, sent = "", time.monotonic()
+    call("POST", f"/{lease['Id']}/log", {"Text": waiting})
+    result = "Passed" if process.wait() == 0 else "Error" if late else "Failed"
+    timer.cancel()
+    step = {"StepNr": 1, "TestInput": " ".join(COMMAND), "ActualResult": "Timed out\n" * len(late) + end, "Result": result}
+    return {"InstanceNr": number, "Result": result, "DurationInSec": time.monotonic() - begun,
+            "ExecutionLogUri": "live.log", "Steps": [step]}
+
+
+def beat(lease, running):
+    """Renews the lease until it ends. Stops the test if it should not continue."""
+    while running["is"]:
+        state = call("POST", f"/{lease['Id']}/heartbeat", {"WaitInSec": 15})
+        if not state or not state["Continue"]:
+            running["is"] = False
+            running["kill"]()
+
+
+while True:
+    for lease in call("POST", "", WORK) or []:
+        running = {"is": True, "kill": lambda: None}
+        threading.Thread(target=beat, args=(lease, running), daemon=True).start()
+        for number in lease["InstanceNumbers"]:
+            result = run(lease, number, running)
+            if not running["is"] or not call("POST", f"/{lease['Id']}/instances", [result]):
+                break
+        running["is"] = False
+        call("POST", f"/{lease['Id']}/complete", {})
+        if ONCE:
+            sys.exit()
