@@ -65,7 +65,7 @@ impl<S: Sync> FromRequest<S> for FileUpload {
 /// A field is the file if it has a file name.
 const PART: Part = |field: &Field<'_>| {
     let content_type = field.content_type().unwrap_or("application/octet-stream").to_owned();
-    Some(FormFile { name: file_name(field)?, content_type, ..FormFile::default() })
+    Some(FormFile { name: file_name(field.headers())?, content_type, ..FormFile::default() })
 };
 
 impl FileUpload {
