@@ -10,12 +10,22 @@ import os
 import sys
 
 import nats
+from nats.js.errors import APIError, NotFoundError
+
+STREAM = "ASSAY_NOTIFICATIONS"
 
 
 async def main(url, name, path, domain=None):
     connection = await nats.connect(url, max_reconnect_attempts=-1)
     jetstream = connection.jetstream(domain=domain) if domain else connection.jetstream()
-    consumer = await jetstream.pull_subscribe_bind(durable=name, stream="ASSAY_NOTIFICATIONS")
+    consumer = await jetstream.pull_subscribe_bind(durable=name, stream=STREAM)
+    # Without a consumer or a permission, requests for messages time out as they do without messages.
+    try:
+        await consumer.consumer_info()
+    except NotFoundError:
+        sys.exit(missing(name))
+    except nats.errors.Error as error:
+        sys.exit(f"cannot read the consumer {name}: {error!r}. Check the URL, the user and the domain.")
     with open(path, "a+", encoding="utf-8") as file:
         # In practice, store the id as a key in your database, in the transaction of your effects.
         file.seek(0)
@@ -23,7 +33,8 @@ async def main(url, name, path, domain=None):
         while True:
             try:
                 [message] = await consumer.fetch(1, timeout=30)
-            except nats.errors.TimeoutError:
+            except (nats.errors.TimeoutError, APIError):
+                await check(consumer, name)
                 continue
             event = json.loads(message.data)
             if event["id"] not in seen:  # A message may be delivered twice.
@@ -32,6 +43,24 @@ async def main(url, name, path, domain=None):
                 os.fsync(file.fileno())
                 seen.add(event["id"])
             await message.ack()  # Only after the event is on disk.
+
+
+async def check(consumer, name):
+    """Ends the program if the consumer does not exist."""
+    try:
+        await consumer.consumer_info()
+    except NotFoundError:
+        sys.exit(missing(name))
+    except nats.errors.Error as error:
+        print(f"NATS does not answer, or refuses the request ({error!r}); will retry", file=sys.stderr)
+        await asyncio.sleep(1)
+
+
+def missing(name):
+    return (
+        f"the consumer {name} of the stream {STREAM} does not exist: it was never added or was removed, its "
+        f"customer was deleted, or NATS has lost its store. Add it with: assay subscribers add {name}"
+    )
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -14,10 +14,13 @@ use std::{
 use anyhow::{Context as _, anyhow};
 use async_nats::{
     ConnectOptions, ServerAddr,
-    jetstream::{self, consumer::PullConsumer},
+    jetstream::{self, consumer::PullConsumer, context::ConsumerInfoErrorKind as Kind},
 };
 use futures::StreamExt as _;
 use serde_json::Value;
+use tokio::time::sleep;
+
+const STREAM: &str = "ASSAY_NOTIFICATIONS";
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -36,7 +39,7 @@ async fn main() -> anyhow::Result<()> {
         None => jetstream::new(client),
     };
     let consumer: PullConsumer =
-        jetstream.get_consumer_from_stream(name, "ASSAY_NOTIFICATIONS").await?;
+        jetstream.get_consumer_from_stream(name, STREAM).await.with_context(|| missing(name))?;
 
     // In practice, store the id as a key in your database, in the transaction of your effects.
     let mut file = File::options().create(true).append(true).read(true).open(path)?;
@@ -46,8 +49,14 @@ async fn main() -> anyhow::Result<()> {
     }
     loop {
         let batch = consumer.batch().max_messages(1).expires(Duration::from_secs(30));
-        let Some(message) = batch.messages().await?.next().await else { continue };
-        let message = message.map_err(|error| anyhow!(error))?;
+        // Without the consumer, requests time out as they do without messages.
+        let message = match batch.messages().await?.next().await {
+            Some(Ok(message)) => message,
+            None | Some(Err(_)) => {
+                check(&consumer, name).await?;
+                continue;
+            }
+        };
         // A message may be delivered twice.
         if seen.insert(id(&message.payload)?) {
             file.write_all(&[&message.payload[..], b"\n"].concat())?;
@@ -56,6 +65,28 @@ async fn main() -> anyhow::Result<()> {
         // Only after the event is on disk.
         message.ack().await.map_err(|error| anyhow!(error))?;
     }
+}
+
+/// Fails if the consumer does not exist.
+async fn check(consumer: &PullConsumer, name: &str) -> anyhow::Result<()> {
+    match consumer.get_info().await {
+        Ok(_) => {}
+        Err(error) if matches!(error.kind(), Kind::NotFound | Kind::StreamNotFound) => {
+            anyhow::bail!(missing(name));
+        }
+        Err(error) => {
+            eprintln!("NATS does not answer, or refuses the request ({error}); will retry");
+            sleep(Duration::from_secs(1)).await;
+        }
+    }
+    Ok(())
+}
+
+fn missing(name: &str) -> String {
+    format!(
+        "the consumer {name} of the stream {STREAM} cannot be read: it was never added or was removed, its \
+         customer was deleted, or NATS has lost its store. Add it with: assay subscribers add {name}"
+    )
 }
 
 fn id(event: &[u8]) -> anyhow::Result<String> {

@@ -14,7 +14,10 @@ use assay_testkit::{Api, eventually, test_dir};
 use async_nats::{Client, jetstream};
 use futures::future::join_all;
 use serde_json::{Value, json};
-use tokio::process::{Child, Command};
+use tokio::{
+    process::{Child, Command},
+    time::timeout,
+};
 use uuid::Uuid;
 
 use crate::world::World;
@@ -38,7 +41,8 @@ impl Subscriber {
 
     fn start(&self) -> Child {
         let mut command = Command::new(&self.command[0]);
-        command.args(&self.command[1..]).stdin(Stdio::null()).kill_on_drop(true);
+        command.args(&self.command[1..]).stdin(Stdio::null()).stderr(Stdio::piped());
+        command.kill_on_drop(true);
         command.spawn().unwrap_or_else(|error| panic!("{:?}: {error}", self.command))
     }
 
@@ -101,6 +105,36 @@ async fn published(nats: &Client) -> Vec<String> {
         message.headers.get("Nats-Msg-Id").unwrap().to_string()
     });
     join_all(ids).await
+}
+
+/// Waits until an example ends, and returns its exit code and what it reports.
+async fn ended(subscriber: &Subscriber, child: Child) -> (Option<i32>, String) {
+    let output = timeout(Duration::from_secs(60), child.wait_with_output()).await;
+    let output = output.unwrap_or_else(|_| panic!("{:?} runs on", subscriber.command)).unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_examples_end_and_name_the_reason_without_their_consumer() {
+    let world = World::start().await;
+    let nats = async_nats::connect(world.nats_url()).await.unwrap();
+    for (name, program) in [("rust", rust()), ("python", python())] {
+        let subscriber = Subscriber::new(program, &[world.nats_url(), name], None);
+        subscribe(&nats, "other").await;
+        let (code, reason) = ended(&subscriber, subscriber.start()).await;
+        assert_eq!(code, Some(1), "{reason}");
+        assert!(reason.contains(&format!("assay subscribers add {name}")), "{reason}");
+
+        subscribe(&nats, name).await;
+        let running = subscriber.start();
+        notify(&world.api, 1).await;
+        subscriber.wait_for(1).await;
+        Subscribers::of(NOTIFICATIONS, nats.clone()).remove(name).await.unwrap();
+        let (code, reason) = ended(&subscriber, running).await;
+        assert_eq!(code, Some(1), "{reason}");
+        assert!(reason.contains("was never added or was removed"), "{reason}");
+    }
+    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
