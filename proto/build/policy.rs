@@ -1,5 +1,6 @@
 //! Generates the tables of methods: the access rule of each, those that only read, those that wait
-//! for their caller or for an event, and those that issue credentials or grants.
+//! for their caller or for an event, those that issue credentials or grants, and those that accept
+//! stream tokens.
 
 use std::{error::Error, fmt::Write};
 
@@ -17,6 +18,7 @@ pub fn table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
     let mut table = String::from("pub static POLICY: &[(&str, Needs)] = &[\n");
     let mut reading = String::from("pub static READING: &[(&str, Reading)] = &[\n");
     let mut waiting = String::from("pub static WAITING: &[&str] = &[\n");
+    let mut streaming = String::from("pub static STREAMING: &[&str] = &[\n");
     let mut issuing = String::from("pub static ISSUING: &[&str] = &[\n");
     for method in pool.services().flat_map(|service| service.methods().collect::<Vec<_>>()) {
         let needs = needs(pool, &method)
@@ -33,6 +35,9 @@ pub fn table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
             }
             writeln!(issuing, "    {path:?},")?;
         }
+        if is_set(pool, &method, "assay.streams") {
+            writeln!(streaming, "    {path:?},")?;
+        }
         let reads = READING.iter().any(|verb| method.name().starts_with(verb));
         if reads && !method.is_client_streaming() {
             let response = if method.name().starts_with("Watch") {
@@ -45,7 +50,7 @@ pub fn table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
             writeln!(reading, "    ({path:?}, Reading::{response}),")?;
         }
     }
-    Ok(format!("{table}];\n\n{reading}];\n\n{waiting}];\n\n{issuing}];\n"))
+    Ok(format!("{table}];\n\n{reading}];\n\n{waiting}];\n\n{issuing}];\n\n{streaming}];\n"))
 }
 
 /// Returns whether a method has an option that is either true or absent.

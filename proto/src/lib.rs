@@ -31,7 +31,7 @@ pub use self::{
     id::*,
     integer::{Integer, integer, integers, optional_integer},
     object::optional_object,
-    policy::{Needs, Permissions, Reading, issues, method_at, waits},
+    policy::{Needs, Permissions, Reading, issues, method_at, streams, waits},
     reply::Replies,
     result::worst,
     timestamp::Timestamp,

@@ -92,6 +92,11 @@ pub fn issues(path: &str) -> bool {
     ISSUING.contains(path)
 }
 
+/// Returns whether the method at a path accepts stream tokens, which are valid for nothing else.
+pub fn streams(path: &str) -> bool {
+    crate::STREAMING.contains(&path)
+}
+
 /// A set of permissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Permissions(u64);

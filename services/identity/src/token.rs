@@ -8,10 +8,10 @@ use std::time::Duration;
 use assay_auth::{Caller, Grant, Session, UnconfirmedCaller, client_address, hash_of_secret};
 use assay_database::begin;
 use assay_proto::{
-    CustomerId, Fault,
+    CustomerId, Fault, Permission, Permissions, Timestamp,
     identity::{
         ExchangeApiTokenRequest, KeySet, ListRevocationsRequest, LoginInput, LoginRequest,
-        RefineRequest, RevocationList, Token, token_service_server,
+        RefineRequest, RevocationList, StreamToken, Token, token_service_server,
     },
 };
 use assay_records::Check;
@@ -32,6 +32,9 @@ use crate::{
 
 /// Lifetime of a token that an API token is exchanged for.
 const EXCHANGED_LIFETIME: Duration = Duration::from_mins(5);
+
+/// Lifetime of a stream token. It is part of URLs, which proxies may log.
+const STREAM_LIFETIME: Duration = Duration::from_mins(10);
 
 pub(crate) struct TokenService {
     pub(crate) db: PgPool,
@@ -117,6 +120,30 @@ impl token_service_server::TokenService for TokenService {
         Ok(Response::new(()))
     }
 
+    async fn create_stream_token(
+        &self,
+        request: Request<()>,
+    ) -> Result<Response<StreamToken>, Status> {
+        let caller = UnconfirmedCaller::of(&request)?;
+
+        let mut issuance = self.revocations.begin(&caller).await?;
+        let issued_at = issuance.date_token().await?;
+        let remaining = self.remaining(issuance.tx(), &caller).await?;
+        let lifetime = remaining.min(STREAM_LIFETIME);
+        let permissions = Permissions::from_iter([Permission::Read]).both(caller.permissions);
+        let token = self.keys.issue(Grant {
+            api_token: caller.api_token,
+            session: caller.session,
+            issued_at: Some(issued_at),
+            lifetime: Some(lifetime),
+            is_for_streams: true,
+            ..Grant::new(caller.customer, caller.user, &caller.name, permissions)
+        })?;
+        issuance.commit().await?;
+        let expiry_date_time = Some(Timestamp(issued_at.0 + lifetime));
+        Ok(Response::new(StreamToken { token, expiry_date_time }))
+    }
+
     async fn list_keys(&self, _: Request<()>) -> Result<Response<KeySet>, Status> {
         Ok(Response::new(KeySet { jwks: self.keys.public()? }))
     }
@@ -155,6 +182,24 @@ impl token_service_server::TokenService for TokenService {
     ) -> Result<Response<RevocationList>, Status> {
         let items = revocation::list(&self.db, request.get_ref().after).await?;
         Ok(Response::new(RevocationList { items }))
+    }
+}
+
+impl TokenService {
+    /// Returns how long a caller has access at most: until the end of the session, or until the API token
+    /// expires.
+    async fn remaining(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        caller: &Caller,
+    ) -> Result<Duration, Fault> {
+        let remaining = match (caller.api_token, caller.session) {
+            (Some(id), _) => api_token::store::remaining(tx, caller.customer, id).await?,
+            (None, Some(session)) => session.remaining(self.login.config.session_lifetime),
+            // Tokens of earlier versions do not have a session.
+            (None, None) => STREAM_LIFETIME,
+        };
+        if remaining.is_zero() { Err(Fault::Unauthenticated) } else { Ok(remaining) }
     }
 }
 

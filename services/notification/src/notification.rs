@@ -1,5 +1,6 @@
 //! `NotificationService`: clients add, list, watch and delete notifications.
 
+mod position;
 pub(crate) mod publication;
 pub(crate) mod rules;
 pub(crate) mod store;
@@ -17,11 +18,11 @@ use assay_proto::{
     },
 };
 use assay_rpc::list::{self, Batches};
-use futures::{StreamExt, TryStreamExt};
+use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use self::store::Filter;
+use self::{position::LastEvent, store::Filter};
 use crate::{customer, signal::NotificationSignal};
 
 pub(crate) struct NotificationService {
@@ -55,18 +56,26 @@ impl notification_service_server::NotificationService for NotificationService {
         request: Request<WatchNotificationsRequest>,
     ) -> Result<Response<Self::WatchNotificationsStream>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let WatchNotificationsRequest { after, source, action } = request.into_inner();
+        let WatchNotificationsRequest { after, source, action, last_event_id } =
+            request.into_inner();
+        let last = last_event_id.as_deref().map(LastEvent::parse).transpose()?;
         let share = self.shares.acquire(customer).await?;
         customer::require_live(&self.db, customer).await?;
-        let after = match after {
-            Some(after) => after,
-            None => store::last_position(&self.db, customer).await?,
+        let known = match last {
+            Some(last) => position::after(&self.db, customer, last).await?,
+            None => after,
         };
+        let (end, last_id) = match known {
+            Some(after) => (after, None),
+            None => position::end(&self.db, customer).await?,
+        };
+        let reset = last.filter(|_| known.is_none()).map(|_| reset(last_id));
         drop(share);
         let waiter = self.signal.register(customer)?;
         let (db, shares) = (self.db.clone(), self.shares.clone());
         let source = watch::Source { db, shares, customer, filter: Filter { source, action } };
-        let watched = watch::stream(waiter, source, after);
+        let watched = watch::stream(waiter, source, end);
+        let watched = stream::iter(reset.map(Ok)).chain(watched);
         Ok(Response::new(watched.map_err(Status::from).boxed()))
     }
 
@@ -97,4 +106,11 @@ impl notification_service_server::NotificationService for NotificationService {
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }
+}
+
+/// The message to a client whose last event is unknown. `last` is the last notification that it does not
+/// get.
+fn reset(last: Option<NotificationId>) -> WatchedNotification {
+    let event_id = last.map(|id| id.to_string()).unwrap_or_default();
+    WatchedNotification { event_id, is_reset: true, ..WatchedNotification::default() }
 }

@@ -1,7 +1,7 @@
 //! Notifications as server-sent events.
 
 use assay_testkit::Api;
-use reqwest::{Method, Response};
+use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use tokio::time::{Duration, timeout};
 
@@ -9,7 +9,8 @@ use crate::{customer::Customer, people::GROUPS, world::id};
 
 const STREAM: &str = "/api/notifications/stream";
 
-/// An event stream of a client.
+/// An event stream of a client. An event is its id, or its name instead if that is not `notification`, and
+/// its data.
 struct Events {
     response: Response,
     text: String,
@@ -18,6 +19,10 @@ struct Events {
 impl Events {
     async fn open(api: &Api, path: &str, last: Option<&str>) -> Self {
         let request = api.request(Method::GET, path);
+        Self::of(request, last).await
+    }
+
+    async fn of(request: RequestBuilder, last: Option<&str>) -> Self {
         let request =
             last.into_iter().fold(request, |request, id| request.header("Last-Event-ID", id));
         let response = request.send().await.unwrap();
@@ -35,7 +40,8 @@ impl Events {
                     let start = format!("{name}: ");
                     event.lines().find_map(|line| Some(line.strip_prefix(&start)?.to_owned()))
                 };
-                let event = field("id").zip(field("data"));
+                let name = field("event").filter(|name| name != "notification");
+                let event = name.or(field("id")).zip(field("data"));
                 if let Some((id, data)) = event {
                     return Some((id, serde_json::from_str(&data).unwrap()));
                 }
@@ -74,6 +80,24 @@ async fn a_stream_has_every_notification_once_and_resumes_after_the_last_one() {
     let mut own = Events::open(api, &format!("{STREAM}?source=Project"), Some("0")).await;
     assert_eq!(own.next().await.unwrap().1["Action"], "Created");
 
+    // Clients that cannot send headers name the event in the query. A browser that reconnects sends both.
+    let path = format!("{STREAM}?source=Deployment&lastEventId={last}");
+    let mut queried = Events::open(api, &path, None).await;
+    assert_eq!(id(&queried.next().await.unwrap().1), missed);
+    let mut reconnected = Events::open(api, &path, Some(&missed)).await;
+    let newest = notify(api, "Repeated").await;
+    assert_eq!(id(&reconnected.next().await.unwrap().1), newest);
+
+    // The positions of a restored database may be smaller than those that clients have seen.
+    for unknown in ["99999999999", "019cade2-11c0-779f-8491-6e652d066e91"] {
+        let mut events = Events::open(api, STREAM, Some(unknown)).await;
+        let reset = ("reset".to_owned(), json!({"Reason": "UnknownLastEventId"}));
+        assert_eq!(events.next().await.unwrap(), reset);
+        let next = notify(api, "Restored").await;
+        assert_eq!(events.next().await.unwrap().0, next);
+    }
+    let wrong = format!("{STREAM}?lastEventId=x");
+    api.get(&wrong).await.is_problem(422, "invalid");
     let wrong = api.request(Method::GET, STREAM).header("Last-Event-ID", "x");
     assay_testkit::Answer::of(wrong).await.is_problem(422, "invalid");
     customer.anonymous().get(STREAM).await.is_problem(401, "unauthenticated");
@@ -108,4 +132,68 @@ async fn a_stream_ends_when_its_api_token_loses_the_read_permission() {
     let ended = timeout(Duration::from_secs(5), events.next()).await;
     assert_eq!(ended.expect("the stream ends soon"), None);
     machine.get(STREAM).await.is_problem(403, "forbidden");
+}
+
+/// A token for streams, of a client with this one.
+async fn stream_token(api: &Api) -> String {
+    let token = api.post(&format!("{STREAM}/token"), json!({})).await.ok();
+    token["Token"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_token_opens_streams_of_its_customer_and_nothing_else() {
+    let customer = Customer::new().await;
+    let api = &customer.api;
+    let token = stream_token(api).await;
+    let anonymous = customer.anonymous();
+    let path = format!("{STREAM}?token={token}");
+    let mut events = Events::open(&anonymous, &path, None).await;
+    let other = Customer::new().await;
+    notify(&other.api, "Elsewhere").await;
+    let first = notify(api, "Begun").await;
+    assert_eq!(id(&events.next().await.unwrap().1), first);
+
+    let thief = customer.anonymous().with_token(&token);
+    for path in
+        ["/api/notifications", "/api/projects", "/api/users/current/tokens", "/api/webhooks"]
+    {
+        thief.get(path).await.is_problem(401, "unauthenticated");
+        anonymous.get(&format!("{path}?token={token}")).await.is_problem(401, "unauthenticated");
+    }
+    let forged = json!({"Source": "A", "Target": "B", "Action": "C"});
+    thief.post("/api/notifications", forged).await.is_problem(401, "unauthenticated");
+    thief.post(&format!("{STREAM}/token"), json!({})).await.is_problem(401, "unauthenticated");
+    let elsewhere = json!({"CustomerId": "019cade2-11c0-779f-8491-6e652d066e91"});
+    thief.post("/api/token/refine", elsewhere).await.is_problem(401, "unauthenticated");
+    Events::open(&thief, STREAM, None).await;
+
+    // Tokens that are valid for more do not belong into URLs.
+    let login = format!("{STREAM}?token={}", api.token());
+    anonymous.get(&login).await.is_problem(401, "unauthenticated");
+    let writer = customer.create_member("bob", "Login, Write").await;
+    writer.api.post(&format!("{STREAM}/token"), json!({})).await.is_problem(403, "forbidden");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_token_dies_with_the_token_that_created_it() {
+    let customer = Customer::new().await;
+    let member = customer.create_member("bob", "Login, Read, Write").await;
+    let body = json!({"Name": "Watcher", "UsagePermission": "Read"});
+    let machine = member.api.post("/api/users/current/tokens", body).await.created();
+    let secret = machine["Secret"].as_str().unwrap();
+    let of_machine = stream_token(&customer.anonymous().with_token(secret)).await;
+    let of_session = stream_token(&member.api).await;
+    let anonymous = customer.anonymous();
+    let [of_machine, of_session] =
+        [of_machine, of_session].map(|token| format!("{STREAM}?token={token}"));
+    let mut machines = Events::open(&anonymous, &of_machine, None).await;
+    let mut sessions = Events::open(&anonymous, &of_session, None).await;
+    member.api.delete(&format!("/api/users/current/tokens/{}", id(&machine))).await.expect(204);
+    assert_eq!(machines.next().await, None);
+    anonymous.get(&of_machine).await.is_problem(401, "unauthenticated");
+    let first = notify(&customer.api, "Begun").await;
+    assert_eq!(id(&sessions.next().await.unwrap().1), first);
+    member.api.post("/api/token/logout", json!({})).await.expect(204);
+    assert_eq!(sessions.next().await, None);
+    anonymous.get(&of_session).await.is_problem(401, "unauthenticated");
 }

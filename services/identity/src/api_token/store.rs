@@ -40,6 +40,22 @@ pub(crate) async fn find(
     Ok(token.bind(hash).fetch_optional(db).await?)
 }
 
+/// Returns the remaining lifetime of an API token; zero if it has expired or was deleted.
+pub(crate) async fn remaining(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ApiTokenId,
+) -> Result<Duration, Fault> {
+    let token = sqlx::query_as::<_, ValidApiToken>(
+        "select customer_id, id, user_id, usage_permission,
+                extract(epoch from expires_at - now())::float8 as remaining_in_s
+         from api_token
+         where customer_id = $1 and id = $2 and (expires_at is null or expires_at > now())",
+    );
+    let token = token.bind(customer).bind(id).fetch_optional(&mut **tx).await?;
+    Ok(token.map_or(Duration::ZERO, |token| token.remaining()))
+}
+
 /// Records the last use of an API token, at most once per minute.
 pub(crate) async fn record_use(
     tx: &mut PgTransaction<'_>,

@@ -69,6 +69,11 @@ async fn call(
     let fields = |name: &str| vec![name.to_owned()];
     let done = match method {
         "Refine" => return Some(identity.refine(caller, customer).await.map(|_| true)),
+        "CreateStreamToken" => {
+            return Some(
+                identity.tokens().create_stream_token(caller.call(())).await.map(|_| true),
+            );
+        }
         "CreateApiToken" => {
             return Some(api_token::create(identity, caller, "Read", None).await.map(|_| true));
         }

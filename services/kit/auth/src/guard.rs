@@ -4,7 +4,7 @@
 mod response;
 
 use assay_fair::Shares;
-use assay_proto::{Fault, Needs, issues, waits};
+use assay_proto::{Fault, Needs, issues, streams, waits};
 use axum::{
     Router,
     body::Body,
@@ -30,6 +30,8 @@ struct Guard {
 /// revocations from identity. Such a method of identity itself gets its caller from
 /// [`UnconfirmedCaller::of`] only, and compares the token in its transaction.
 ///
+/// Only methods that stream events ([`assay_proto::streams`]) accept stream tokens.
+///
 /// A call holds one of `shares` until its response begins, and then while a message of the response
 /// is produced, but not while a slow client reads. Methods that wait ([`assay_proto::waits`]) hold
 /// none.
@@ -45,7 +47,12 @@ async fn admit(State(guard): State<Guard>, mut request: Request, next: Next) -> 
     };
     let (waits, issues) = (waits(path), issues(path));
     let is_confirmed = issues && !guard.verifier.is_of_issuer();
-    let caller = match caller(&guard.verifier, request.headers(), needs, is_confirmed).await {
+    let accepts = match (is_confirmed, streams(path)) {
+        (true, _) => Accepts::Latest,
+        (_, true) => Accepts::ForStreams,
+        _ => Accepts::Known,
+    };
+    let caller = match caller(&guard.verifier, request.headers(), needs, accepts).await {
         Ok(Some(caller)) => caller,
         Ok(None) => return next.run(request).await,
         Err(fault) => return reject(fault.into()),
@@ -68,11 +75,21 @@ async fn admit(State(guard): State<Guard>, mut request: Request, next: Next) -> 
     }
 }
 
+/// The tokens that a method accepts.
+enum Accepts {
+    /// Those that are not revoked as far as is known.
+    Known,
+    /// Those that are not revoked according to identity.
+    Latest,
+    /// Those of `Known`, and stream tokens.
+    ForStreams,
+}
+
 async fn caller(
     verifier: &Verifier,
     headers: &HeaderMap,
     needs: Needs,
-    is_confirmed: bool,
+    accepts: Accepts,
 ) -> Result<Option<Caller>, Fault> {
     if matches!(needs, Needs::Nothing) {
         return Ok(None);
@@ -80,10 +97,10 @@ async fn caller(
     let authorization = headers.get("authorization").and_then(|value| value.to_str().ok());
     let token = authorization.and_then(|value| value.strip_prefix("Bearer "));
     let token = token.ok_or(Fault::Unauthenticated)?;
-    let caller = if is_confirmed {
-        verifier.verify_latest(token).await?
-    } else {
-        verifier.verify(token).await?
+    let caller = match accepts {
+        Accepts::Known => verifier.verify(token).await?,
+        Accepts::Latest => verifier.verify_latest(token).await?,
+        Accepts::ForStreams => verifier.verify_for_stream(token).await?,
     };
     needs.check(caller.permissions)?;
     Ok(Some(caller.at(address_in(headers))))

@@ -14,6 +14,9 @@ use uuid::Uuid;
 const ISSUER: &str = "assay";
 const AUDIENCE: &str = "assay";
 
+/// Audience of stream tokens.
+const STREAMS: &str = "assay/streams";
+
 /// Tolerated difference between the clocks of two programs, in seconds.
 const LEEWAY: u64 = 5;
 
@@ -58,6 +61,8 @@ pub struct Grant<'a> {
     pub issued_at: Option<Timestamp>,
     /// Maximum lifetime of the token. Default: that of the issuer.
     pub lifetime: Option<Duration>,
+    /// Whether the token is a stream token, which only methods with `assay.streams` accept.
+    pub is_for_streams: bool,
 }
 
 impl<'a> Grant<'a> {
@@ -69,7 +74,18 @@ impl<'a> Grant<'a> {
         permissions: Permissions,
     ) -> Self {
         let (api_token, session, issued_at, lifetime) = (None, None, None, None);
-        Self { customer, user, name, permissions, api_token, session, issued_at, lifetime }
+        let is_for_streams = false;
+        Self {
+            customer,
+            user,
+            name,
+            permissions,
+            api_token,
+            session,
+            issued_at,
+            lifetime,
+            is_for_streams,
+        }
     }
 }
 
@@ -101,6 +117,10 @@ impl Claims {
     pub(crate) fn session(&self) -> Option<Session> {
         let (id, started_at) = self.sid.zip(self.auth_time)?;
         Some(Session { id, started_at })
+    }
+
+    pub(crate) fn is_for_streams(&self) -> bool {
+        self.aud == STREAMS
     }
 }
 
@@ -165,7 +185,7 @@ impl Issuer {
         let lifetime = lifetime.min(LONGEST_LIFETIME);
         let claims = Claims {
             iss: ISSUER.to_owned(),
-            aud: AUDIENCE.to_owned(),
+            aud: if grant.is_for_streams { STREAMS } else { AUDIENCE }.to_owned(),
             jti: Uuid::now_v7(),
             iat: now,
             exp: now + lifetime.as_secs(),
@@ -184,13 +204,13 @@ impl Issuer {
     }
 }
 
-/// Returns the claims of a token if it was signed with `key` and is valid now.
+/// Returns the claims of a token, also of a stream token, if it was signed with `key` and is valid now.
 pub(crate) fn verify(token: &str, key: &DecodingKey) -> Option<Claims> {
     let mut validation = Validation::new(Algorithm::EdDSA);
     validation.leeway = LEEWAY;
     validation.validate_nbf = true;
     validation.set_issuer(&[ISSUER]);
-    validation.set_audience(&[AUDIENCE]);
+    validation.set_audience(&[AUDIENCE, STREAMS]);
     validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
     let claims = jsonwebtoken::decode::<Claims>(token, key, &validation).ok()?.claims;
     let lifetime = claims.exp.saturating_sub(claims.iat);

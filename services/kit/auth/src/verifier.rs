@@ -53,6 +53,7 @@ struct Verified {
     expiry: u64,
     /// Generation of the revocations that it was last compared with.
     checked: AtomicU64,
+    is_for_streams: bool,
 }
 
 impl Verifier {
@@ -130,16 +131,41 @@ impl Verifier {
     }
 
     /// Returns the caller with a token or API token. Any invalid token fails with
-    /// [`Fault::Unauthenticated`]; one that may be valid fails with [`Fault::Unavailable`] until
-    /// the keys and revocations are known.
+    /// [`Fault::Unauthenticated`], and so does a stream token; one that may be valid fails with
+    /// [`Fault::Unavailable`] until the keys and revocations are known.
     pub async fn verify(&self, token: &str) -> Result<Caller, Fault> {
+        self.verify_any(token, |is_for_streams| !is_for_streams).await
+    }
+
+    /// Returns the caller like [`Verifier::verify`], also with a stream token.
+    pub async fn verify_for_stream(&self, token: &str) -> Result<Caller, Fault> {
+        self.verify_any(token, |_| true).await
+    }
+
+    /// Returns the caller with a stream token. Any other token fails with [`Fault::Unauthenticated`].
+    pub async fn verify_stream_token(&self, token: &str) -> Result<Caller, Fault> {
+        self.verify_any(token, |is_for_streams| is_for_streams).await
+    }
+
+    async fn verify_any(
+        &self,
+        token: &str,
+        accepts: impl Fn(bool) -> bool + Send,
+    ) -> Result<Caller, Fault> {
         if token.len() > LONGEST {
             return Err(Fault::Unauthenticated);
         }
         if token.starts_with(API_TOKEN_PREFIX) {
+            if !accepts(false) {
+                return Err(Fault::Unauthenticated);
+            }
             return self.caller_of_api_token(token).await;
         }
-        Ok(self.verified(token).await?.caller.clone())
+        let verified = self.verified(token).await?;
+        if !accepts(verified.is_for_streams) {
+            return Err(Fault::Unauthenticated);
+        }
+        Ok(verified.caller.clone())
     }
 
     pub(crate) fn keys(&self) -> &Keys {
@@ -230,6 +256,7 @@ impl Verified {
                 issued_at: claims.issued_at,
             },
             expiry: claims.exp,
+            is_for_streams: claims.is_for_streams(),
             // The next use compares it with all revocations.
             checked: AtomicU64::new(0),
             caller: Caller {

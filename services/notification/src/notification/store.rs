@@ -70,18 +70,6 @@ pub(crate) async fn list(
     history::search(slice, bound, find).await
 }
 
-/// Returns the position of the latest notification, or 0 if there is none.
-pub(crate) async fn last_position(
-    db: impl PgExecutor<'_>,
-    customer: CustomerId,
-) -> Result<i64, Fault> {
-    let last = sqlx::query_scalar(
-        "select coalesce(max(position), 0) from notification
-         where customer_id = $1 and deleted_at is null",
-    );
-    Ok(last.bind(customer).fetch_one(db).await?)
-}
-
 /// Notifications found after a position, oldest first.
 pub(crate) struct Scan {
     pub(crate) found: Vec<(i64, Notification)>,

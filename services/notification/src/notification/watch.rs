@@ -37,7 +37,8 @@ pub(crate) fn stream(
             read = waiter.poll(None, || source.read(&after)).await?.unwrap_or_default();
         }
         let Some((position, notification)) = read.pop_front() else { return Ok(None) };
-        let watched = WatchedNotification { position, notification: Some(notification) };
+        let (event_id, notification) = (notification.id.clone(), Some(notification));
+        let watched = WatchedNotification { position, notification, event_id, is_reset: false };
         Ok(Some((watched, (waiter, source, after, read))))
     })
 }

@@ -40,6 +40,21 @@ impl World {
     }
 }
 
+/// A request to continue after an event.
+fn after_event(id: &str) -> WatchNotificationsRequest {
+    WatchNotificationsRequest { last_event_id: Some(id.to_owned()), ..Default::default() }
+}
+
+/// Returns the next message: the id of a notification, or to which one the stream was reset.
+async fn message(
+    watched: &mut Streaming<WatchedNotification>,
+) -> Result<(Option<String>, Option<String>)> {
+    let message = timeout(Duration::from_secs(20), watched.message()).await??;
+    let message = message.context("the stream has ended")?;
+    let id = message.notification.map(|notification| notification.id);
+    Ok((id, message.is_reset.then_some(message.event_id)))
+}
+
 fn after(position: i64) -> WatchNotificationsRequest {
     WatchNotificationsRequest { after: Some(position), ..WatchNotificationsRequest::default() }
 }
@@ -97,6 +112,71 @@ async fn a_stream_resumes_after_a_position_without_gaps_or_repetitions() -> Resu
         world.list(&user).await?.into_iter().map(|notification| notification.id).collect();
     listed.reverse();
     assert_eq!(streamed, listed);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_stream_continues_after_a_known_event_and_is_reset_after_an_unknown_one() -> Result<()> {
+    let world = World::new().await?;
+    let (user, stranger) = (world.user().await, world.user().await);
+    let foreign = world.create(&stranger, notification()).await?;
+    let mut ids = Vec::new();
+    for number in 0..3 {
+        ids.push(world.create(&user, numbered(number)).await?.id);
+    }
+    let positions = "select position from notification where customer_id = $1 order by position";
+    let positions: Vec<i64> =
+        sqlx::query_scalar(positions).bind(user.customer).fetch_all(&world.db).await?;
+    world.delete(&user, &ids[0]).await?;
+    // The id of an event, also of a deleted one, the id of earlier releases, and the beginning.
+    for (last, next) in [
+        (ids[1].clone(), &ids[2]),
+        (ids[0].clone(), &ids[1]),
+        (positions[1].to_string(), &ids[2]),
+        ("0".to_owned(), &ids[1]),
+    ] {
+        let mut watched = world.watch(&user, after_event(&last)).await?;
+        assert_eq!(message(&mut watched).await?, (Some(next.clone()), None), "{last}");
+    }
+
+    let removed = positions[0] - 1;
+    for unknown in [
+        assay_proto::NotificationId::new().to_string(),
+        foreign.id,
+        "99999999999".to_owned(),
+        removed.to_string(),
+    ] {
+        let mut watched = world.watch(&user, after_event(&unknown)).await?;
+        assert_eq!(message(&mut watched).await?, (None, Some(ids[2].clone())), "{unknown}");
+        let new = world.create(&user, notification()).await?.id;
+        assert_eq!(message(&mut watched).await?, (Some(new.clone()), None));
+        ids[2] = new;
+    }
+    let empty = world.user().await;
+    let mut watched = world.watch(&empty, after_event(&ids[1])).await?;
+    assert_eq!(message(&mut watched).await?, (None, Some(String::new())));
+    for wrong in ["x", "-1", ""] {
+        let refused = world.watch(&user, after_event(wrong)).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{wrong:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_event_that_a_restored_database_does_not_know_resets_the_stream() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.user().await;
+    world.create(&user, numbered(0)).await?;
+    let lost = world.create(&user, numbered(1)).await?;
+    // The backup is older than the second notification, whose position another one gets.
+    let restore = "with lost as (delete from notification where id = $1::uuid returning position)
+                   select setval(pg_get_serial_sequence('notification', 'position'), position, false)
+                   from lost";
+    sqlx::query("delete from webhook_delivery").execute(&world.db).await?;
+    sqlx::query(restore).bind(&lost.id).execute(&world.db).await?;
+    let other = world.create(&user, numbered(2)).await?;
+    let mut watched = world.watch(&user, after_event(&lost.id)).await?;
+    assert_eq!(message(&mut watched).await?, (None, Some(other.id)));
     Ok(())
 }
 

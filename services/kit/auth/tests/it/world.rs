@@ -16,7 +16,7 @@ use assay_proto::{
     CustomerId, DESCRIPTORS, Fault, Permissions, UserId,
     identity::{
         ExchangeApiTokenRequest, KeySet, ListRevocationsRequest, LoginRequest, RefineRequest,
-        Revocation, RevocationList, Token, token_service_server::TokenService,
+        Revocation, RevocationList, StreamToken, Token, token_service_server::TokenService,
         token_service_server::TokenServiceServer,
     },
 };
@@ -142,6 +142,10 @@ impl TokenService for Tokens {
 
     async fn logout(&self, _: Request<()>) -> Result<Response<()>, Status> {
         Err(Status::unimplemented("logout"))
+    }
+
+    async fn create_stream_token(&self, _: Request<()>) -> Result<Response<StreamToken>, Status> {
+        Err(Status::unimplemented("create_stream_token"))
     }
 
     async fn list_keys(&self, _: Request<()>) -> Result<Response<KeySet>, Status> {
