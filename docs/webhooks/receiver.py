@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 KEY = base64.b64decode(os.environ["WEBHOOK_SECRET"].removeprefix("whsec_"))
 TOLERANCE_IN_SEC = 5 * 60
-MAX_BODY_BYTES = 1 << 20
+MAX_BODY_BYTES = 5 << 20  # A batch has up to 4 MiB.
 
 seen = set()  # In practice, store the ids for a day or more so that a restart does not lose them.
 
@@ -43,11 +43,12 @@ class Receiver(BaseHTTPRequestHandler):
         body = self.rfile.read(length)
         if not is_genuine(self.headers, body):
             return self.respond(401)
-        event = json.loads(body)
-        if event["id"] not in seen:
-            seen.add(event["id"])
-            data = event["data"]
-            print(data["Source"], data["SourceId"], data["Action"], data["State"], data["Origin"], flush=True)
+        events = json.loads(body)
+        for event in events if isinstance(events, list) else [events]:
+            if event["id"] not in seen:
+                seen.add(event["id"])
+                data = event["data"]
+                print(data["Source"], data["SourceId"], data["Action"], data["State"], data["Origin"], flush=True)
         self.respond(204)
 
     def respond(self, status):

@@ -53,6 +53,7 @@ fn admit(
 #[into_params(parameter_in = Query)]
 pub(crate) struct StreamQuery {
     /// A stream token, instead of a token in a header. Other tokens are refused here
+    #[param(example = "eyJhbGciOiJFZERTQSIsImtpZCI6IjEifQ.eyJzdWIiOiIwMTljYWRmYiJ9.c2lnbmF0dXJl")]
     token: Option<String>,
 }
 

@@ -15,8 +15,7 @@ mod time;
 
 pub(crate) use self::{
     catalog::*, classification::*, engine::*, execution::*, gate::*, history::*, incident::*,
-    monitor::*,
-    outcome::Outcome, report::*, shared::*, time::Time,
+    monitor::*, outcome::Outcome, report::*, shared::*, time::Time,
 };
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use assay_proto::{Changes, unknown_field};
+use assay_proto::{Changes, nearest, unknown_field};
 use assay_weight::Weight;
 use serde::{
     Deserializer,
@@ -78,10 +78,13 @@ pub(crate) fn parse<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T, P
     deserialize(&mut serde_json::Deserializer::from_str(json))
 }
 
-/// Fails if one of the fields is neither one of an input nor one of the record that the input is for.
+/// Fails if one of the fields is probably a misspelt field of the input. Other fields that the input does
+/// not have are ignored, since clients send whole records back.
 pub(crate) fn check_names<T: Changes>(fields: &Fields<'_>) -> Result<(), Problem> {
-    let unknown = fields.keys().find_map(|name| Some((name, T::check_name(name).err()?)));
-    unknown.map_or(Ok(()), |(name, advice)| Err(Problem::invalid(name, advice)))
+    let is_misspelt = |name: &str| nearest(name, T::FIELDS.iter().copied()).is_some();
+    let mut suspected = fields.keys().filter(|name| is_misspelt(name));
+    let misspelt = suspected.find_map(|name| Some((name, T::check_name(name).err()?)));
+    misspelt.map_or(Ok(()), |(name, advice)| Err(Problem::invalid(name, advice)))
 }
 
 /// Parses a message from its fields.

@@ -114,10 +114,10 @@ pub(super) struct FileInput {
         ("Repr-Digest" = Option<String>, Header, description = "The SHA-256 of the file",
             example = "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"),
     ),
-    request_body(description = "The file, of any media type", content(
-        (String = "application/octet-stream", example = json!("MSI")),
-        (FileInput = "multipart/form-data", example = json!({"file": "MSI"})),
-    )),
+    request_body(content = FileInput, content_type = "multipart/form-data",
+        description = "A form with the file. The file itself as the body is accepted, too, with any other media \
+            type and its name in `X-File-Name`",
+        example = json!({"file": "MSI"})),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.FileService/UploadFile"))),
     responses((status = CREATED, description = "The file has been stored", body = File)),
 )]

@@ -23,7 +23,7 @@ use crate::{
     array::Failure,
     body::Body,
     caller::WatchedCaller,
-    path::{Path, unless_zero},
+    path::{Path, ShortRoutes, unless_zero},
     problem::Problem,
     query::Query,
     response::{Json, Resource},
@@ -44,7 +44,10 @@ const UNBUFFERED: (HeaderName, HeaderValue) =
     (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(append)).routes(routes!(read)).routes(routes!(stream))
+    OpenApiRouter::new()
+        .routes(routes!(append))
+        .routes_also_short(routes!(read))
+        .routes_also_short(routes!(stream))
 }
 
 impl Resource for LiveLog {}

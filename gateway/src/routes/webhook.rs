@@ -4,8 +4,8 @@ mod delivery;
 
 use assay_auth::Caller;
 use assay_proto::notification::{
-    CreateWebhookRequest, DeleteWebhookRequest, GetWebhookRequest, ListWebhooksRequest,
-    UpdateWebhookRequest, Webhook, WebhookInput,
+    CreateWebhookRequest, DeleteWebhookRequest, DeliveryAttempt, GetWebhookRequest,
+    ListWebhooksRequest, TestWebhookRequest, UpdateWebhookRequest, Webhook, WebhookInput,
 };
 use axum::extract::State;
 use http::StatusCode;
@@ -25,6 +25,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
         .routes(routes!(get, update, delete))
+        .routes(routes!(test))
         .merge(delivery::routes())
 }
 
@@ -121,4 +122,23 @@ async fn delete(
 ) -> Result<StatusCode, Problem> {
     webhooks.delete_webhook(caller.call(DeleteWebhookRequest { id })).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Sends a test to a webhook, and returns the attempt.
+///
+/// The test is signed like a delivery. Its `type` is `io.assay.notifications.webhook.tested.v1`. It is sent
+/// once, within ten seconds, also to an archived webhook, and does not count for its health. The answer is
+/// 200 whatever the receiver has responded: `Error` says whether the attempt failed.
+#[utoipa::path(
+    post, path = "/api/webhooks/{webhookId}/test", operation_id = "test_webhook", tag = "Webhooks",
+    extensions(("x-grpc-method" = json!("/assay.notification.v1.WebhookService/TestWebhook"))),
+    responses((status = OK, description = "The attempt", body = DeliveryAttempt)),
+)]
+async fn test(
+    State(mut webhooks): State<Webhooks>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<DeliveryAttempt>, Problem> {
+    let attempt = webhooks.test_webhook(caller.call(TestWebhookRequest { id })).await?;
+    Ok(Json(attempt.into_inner()))
 }

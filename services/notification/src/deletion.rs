@@ -54,7 +54,8 @@ pub(crate) async fn delete(tx: &mut PgTransaction<'_>, customer: CustomerId) -> 
     sqlx::query(mark).bind(customer).execute(&mut **tx).await?;
     let webhooks = sqlx::query(
         "update webhook
-         set deleted_at = now(), revision = revision + 1, secret = '', previous_secret = null
+         set deleted_at = now(), revision = revision + 1, secret = '', previous_secret = null,
+             sealed_headers = null
          where customer_id = $1 and deleted_at is null",
     );
     webhooks.bind(customer).execute(&mut **tx).await?;
@@ -92,6 +93,18 @@ async fn purge_customer(
         let removed = sqlx::query(
             "delete from notification where id = any(array(
                  select id from notification where customer_id = $1 limit $2
+                 for update skip locked
+             ))",
+        );
+        Ok(removed.bind(customer).bind(limit).execute(db).await?.rows_affected())
+    })
+    .await?;
+    remove_all(throttle, |limit| async move {
+        let removed = sqlx::query(
+            "delete from webhook_attempt where id = any(array(
+                 select id from webhook_attempt
+                 where webhook_id in (select id from webhook where customer_id = $1)
+                 limit $2
                  for update skip locked
              ))",
         );

@@ -6,6 +6,7 @@
 //! therefore delays only its own deliveries, and a receiver that is down gets few requests. Rounds are
 //! claimed in turns of customers, as mails are ([`assay_work::InTurns`]).
 
+pub(crate) mod attempt;
 pub(crate) mod backoff;
 pub(crate) mod outcome;
 pub(crate) mod rounds;

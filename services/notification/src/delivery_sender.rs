@@ -1,12 +1,11 @@
 //! Sends the due deliveries of webhooks.
 
-mod client;
-
 use std::{sync::Arc, time::Duration};
 
 use assay_auth::Seal;
 use assay_database::{Database, begin};
-use assay_proto::{CustomerId, Fault};
+use assay_fair::Shares;
+use assay_proto::{CustomerId, Fault, NotificationId};
 use assay_runtime::{Runtime, trace};
 use assay_work::{InTurns, MOST_TAKEN, NO_END, Turns, announce};
 use futures::{StreamExt as _, stream::FuturesUnordered};
@@ -14,19 +13,21 @@ use sqlx::PgPool;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
+use uuid::Uuid;
 
-use self::client::{Message, RESPONSE_TIMEOUT, WebhookClient};
 use crate::{
+    client::{RESPONSE_TIMEOUT, WebhookClient},
     delivery::{
-        DELIVERY, backoff,
+        DELIVERY,
+        attempt::{Attempt, Tried},
+        backoff,
         outcome::{Health, Outcome},
-        rounds::{self, Attempt, Due, Round},
+        rounds::{self, Due, Grouping, Round},
     },
-    egress::EgressPolicy,
-    notification::publication,
+    format,
+    message::{Message, Messages},
     signal::NotificationSignal,
-    streams::NOTIFICATIONS,
-    webhook::{events, secret::Signer},
+    webhook::events,
 };
 
 /// Maximum number of concurrent rounds, in total and of one customer. The share of a customer keeps
@@ -49,12 +50,17 @@ const _: () = assert!(
 /// Number of messages that are sent to a webhook concurrently.
 const CONCURRENT: usize = 16;
 
+/// Maximum number of concurrent requests with several deliveries. Each has up to 4 MiB.
+const MAX_GROUPS: usize = 8;
+
 /// Sends due deliveries in rounds.
 pub(crate) struct Sender {
     db: PgPool,
     seal: Seal,
     client: WebhookClient,
     signal: NotificationSignal,
+    /// The requests with several deliveries that are sent at once.
+    groups: Shares,
 }
 
 impl InTurns for Sender {
@@ -95,11 +101,11 @@ impl Sender {
     pub(crate) fn new(
         db: &PgPool,
         seal: &Seal,
-        policy: &EgressPolicy,
+        client: &WebhookClient,
         signal: NotificationSignal,
-    ) -> anyhow::Result<Self> {
-        let (db, client) = (db.clone(), WebhookClient::new(policy)?);
-        Ok(Self { db, seal: seal.clone(), client, signal })
+    ) -> Self {
+        let (db, seal, client) = (db.clone(), seal.clone(), client.clone());
+        Self { db, seal, client, signal, groups: Shares::new(MAX_GROUPS) }
     }
 
     /// Starts sending as soon as the database is migrated. When the program stops, the running rounds
@@ -115,20 +121,23 @@ impl Sender {
 
     async fn try_run(&self, round: &mut Round, stopping: &CancellationToken) -> Result<(), Fault> {
         let ends = Instant::now() + MAX_ROUND_DURATION;
-        let secrets = round.secrets.iter().map(String::as_str);
-        let signer = Signer::open(&self.seal, round.webhook, secrets)?;
+        let messages = Messages::open(&self.seal, round.webhook, &round.sealed)?;
         let mut health = Health::Failing;
         if round.taken > MOST_TAKEN
             && let Some(first) = round.due.first()
         {
             let outcome = Outcome::failed(NO_END.to_owned());
-            let notification = first.notification.id.clone();
+            let notification = NotificationId::from_path(&first.notification.id)?;
             announce(DELIVERY.kind, &format!("{}.{notification}", round.webhook), NO_END);
-            let given_up = Attempt { notification, outcome, delay: None };
+            let deliveries = vec![Tried { notification, delay: None }];
+            let given_up = Attempt { deliveries, outcome };
             return self.finish(round, &[given_up], health).await;
         }
+        if let Some(grouping) = round.grouping {
+            return self.run_grouped(round, &messages, grouping, ends).await;
+        }
         loop {
-            let attempts = self.send(round, &signer, ends).await?;
+            let attempts = self.send(round, &messages, ends).await?;
             health = attempts.iter().fold(health, |health, one| health.after(&one.outcome));
             let has_time = Instant::now() < ends && !stopping.is_cancelled();
             if attempts.len() < rounds::BATCH || !has_time {
@@ -146,12 +155,12 @@ impl Sender {
     async fn send(
         &self,
         round: &Round,
-        signer: &Signer,
+        messages: &Messages,
         ends: Instant,
     ) -> Result<Vec<Attempt>, Fault> {
         let (mut waiting, mut sending) = (round.due.iter(), FuturesUnordered::new());
         for due in waiting.by_ref().take(CONCURRENT) {
-            sending.push(self.attempt(round, signer, due));
+            sending.push(self.attempt(round, messages, due));
         }
         let (mut attempts, mut failures) = (Vec::with_capacity(round.due.len()), CONCURRENT);
         while let Some(attempt) = sending.next().await {
@@ -162,18 +171,32 @@ impl Sender {
                 && Instant::now() < ends
                 && let Some(due) = waiting.next()
             {
-                sending.push(self.attempt(round, signer, due));
+                sending.push(self.attempt(round, messages, due));
             }
         }
         Ok(attempts)
     }
 
-    async fn attempt(&self, round: &Round, signer: &Signer, due: &Due) -> Result<Attempt, Fault> {
-        let event = publication::event(round.customer, &due.notification)?;
-        let body = event.to_json(NOTIFICATIONS, due.created_at)?;
+    async fn attempt(
+        &self,
+        round: &Round,
+        messages: &Messages,
+        due: &Due,
+    ) -> Result<Attempt, Fault> {
+        let notification = (&due.notification, due.created_at);
+        let body = format::single(round.format, round.customer, notification)?;
         let id = &due.notification.id;
-        let signature = signer.sign(id, round.timestamp, &body);
-        let message = Message { id, timestamp: round.timestamp, signature: &signature, body };
+        let message = messages.message(id, round.timestamp, body)?;
+        self.send_message(round, message, std::slice::from_ref(due)).await
+    }
+
+    /// Sends a message with deliveries.
+    async fn send_message(
+        &self,
+        round: &Round,
+        message: Message,
+        deliveries: &[Due],
+    ) -> Result<Attempt, Fault> {
         let span = tracing::info_span!(
             parent: None,
             "deliver",
@@ -181,12 +204,56 @@ impl Sender {
             http.request.method = "POST",
             webhook = %round.webhook,
         );
-        trace::follow_map(&span, &due.trace);
-        let outcome = self.client.send(&round.url, message).instrument(span).await;
+        if let Some(first) = deliveries.first() {
+            trace::follow_map(&span, &first.trace);
+        }
+        let outcome =
+            self.client.send(&round.url, message, RESPONSE_TIMEOUT).instrument(span).await;
         let result = if outcome.is_success() { "delivered" } else { "failed" };
         metrics::counter!("assay_webhook_attempts_total", "result" => result).increment(1);
-        let delay = backoff::after(due.attempts + 1).map(|delay| delay.max(outcome.retry_after));
-        Ok(Attempt { notification: id.clone(), delay, outcome })
+        let tried = deliveries.iter().map(|due| {
+            // A receiver that is gone is not asked again.
+            let delay = backoff::after(due.attempts + 1).filter(|_| !outcome.is_gone());
+            let delay = delay.map(|delay| delay.max(outcome.retry_after));
+            Ok(Tried { notification: NotificationId::from_path(&due.notification.id)?, delay })
+        });
+        Ok(Attempt { deliveries: tried.collect::<Result<_, Fault>>()?, outcome })
+    }
+
+    /// Sends deliveries together, request by request, while they succeed and there are enough for another
+    /// one. Recording is as for single deliveries.
+    async fn run_grouped(
+        &self,
+        round: &mut Round,
+        messages: &Messages,
+        grouping: Grouping,
+        ends: Instant,
+    ) -> Result<(), Fault> {
+        let mut health = Health::Failing;
+        loop {
+            // The place bounds the memory of all requests. The claim outlasts the wait for it.
+            let _place = self.groups.acquire_within(round.customer, MAX_ROUND_DURATION).await?;
+            let is_more = rounds::read_group(&self.db, round, grouping).await?;
+            if round.due.is_empty() {
+                return rounds::end(&self.db, round).await;
+            }
+            let dated: Vec<_> =
+                round.due.iter().map(|due| (&due.notification, due.created_at)).collect();
+            let body = format::several(round.format, round.customer, &dated)?;
+            let count = body.count;
+            // The notifications have ids of their own. The same request is never sent twice.
+            let id = Uuid::now_v7().to_string();
+            let message = messages.message(&id, round.timestamp, body)?;
+            let attempt = self.send_message(round, message, &round.due[..count]).await?;
+            health = health.after(&attempt.outcome);
+            let goes_on = attempt.outcome.is_success() && (is_more || count < round.due.len());
+            if !goes_on || Instant::now() >= ends {
+                return self.finish(round, &[attempt], health).await;
+            }
+            if !self.record(round, &[attempt]).await? {
+                return Ok(());
+            }
+        }
     }
 
     /// Records attempts. Returns whether the webhook is still claimed by the round.
@@ -196,7 +263,7 @@ impl Sender {
             late(round);
             return Ok(false);
         }
-        rounds::record_attempts(&mut *tx, round.webhook, attempts).await?;
+        rounds::record_attempts(&mut tx, round, attempts).await?;
         tx.commit().await?;
         Ok(true)
     }
@@ -213,7 +280,7 @@ impl Sender {
             late(round);
             return Ok(());
         }
-        rounds::record_attempts(&mut *tx, round.webhook, attempts).await?;
+        rounds::record_attempts(&mut tx, round, attempts).await?;
         let is_archived = rounds::release(&mut tx, round.webhook, health).await?;
         if is_archived {
             events::publish(&mut tx, round.customer, round.webhook, "Disabled").await?;

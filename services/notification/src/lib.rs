@@ -1,14 +1,19 @@
 //! The notification service: stores notifications from clients and from the events of other
 //! services, lists and streams them to clients, and publishes them on NATS and to webhooks.
 
+mod client;
 mod customer;
 mod deletion;
 mod delivery;
 mod delivery_sender;
 mod egress;
+mod exchange;
+mod format;
+mod message;
 mod notification;
 mod reactions;
 mod retention;
+mod secret;
 mod signal;
 mod streams;
 mod webhook;
@@ -33,17 +38,18 @@ use sqlx::migrate::Migrator;
 use tokio::{net::TcpListener, sync::Notify};
 use tonic::service::Routes;
 
-pub use self::{
-    delivery::age as age_of_deliveries, retention::prune, signal::NotificationSignal,
-    webhook::reseal::reseal,
-};
 use self::{
+    client::WebhookClient,
     delivery_sender::Sender,
     egress::EgressPolicy,
     notification::NotificationService,
     reactions::Reactions,
     streams::{NOTIFICATIONS, SOURCES},
     webhook::WebhookService,
+};
+pub use self::{
+    delivery::age as age_of_deliveries, retention::prune, signal::NotificationSignal,
+    webhook::reseal::reseal,
 };
 
 /// Settings of the service.
@@ -133,10 +139,11 @@ pub fn services(
 ) -> anyhow::Result<Routes> {
     let (db, seal) = (database.pool(), Seal::new(seal)?);
     let policy = EgressPolicy::new(webhooks.webhook_networks);
-    Sender::new(db, &seal, &policy, signal.clone())?.start(runtime, database);
+    let client = WebhookClient::new(&policy)?;
+    Sender::new(db, &seal, &client, signal.clone()).start(runtime, database);
     let shares = database.shares().clone();
     let notifications = NotificationService { db: db.clone(), shares, signal };
-    let webhooks = WebhookService { db: db.clone(), seal, policy };
+    let webhooks = WebhookService::new(db.clone(), seal, policy, client);
     Ok(Routes::new(NotificationServiceServer::new(notifications))
         .add_service(WebhookServiceServer::new(webhooks)))
 }

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use crate::{
     deletion::{self, remove_all},
-    notification, webhook,
+    delivery, notification, webhook,
 };
 
 /// Pause between two runs.
@@ -53,6 +53,7 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, nats: &Nats, age: Du
 pub async fn prune(db: &PgPool, age: Duration) -> Result<u64, Fault> {
     let mut throttle = Throttle::within(10..=2000);
     remove_all(&mut throttle, |limit| webhook::store::prune(db, limit)).await?;
+    remove_all(&mut throttle, |limit| delivery::attempt::prune(db, limit)).await?;
     let deleted = deletion::purge(db, &mut throttle).await?;
     let old = remove_all(&mut throttle, |limit| notification::store::prune(db, age, limit));
     Ok(deleted + old.await?)

@@ -1,40 +1,61 @@
 //! `WebhookService`: clients manage webhooks and their deliveries.
 
 pub(crate) mod events;
+mod headers;
 pub(crate) mod reseal;
 mod rules;
-pub(crate) mod secret;
 pub(crate) mod store;
+mod timing;
+mod trial;
 
 use assay_auth::{Caller, Seal};
 use assay_database::begin;
+use assay_fair::Shares;
 use assay_proto::{
     Fault, NotificationId, WebhookId,
     notification::{
-        CreateWebhookRequest, DeleteWebhookRequest, Delivery, DeliveryBatch, DeliveryStatus,
-        GetWebhookRequest, ListDeliveriesRequest, ListWebhooksRequest, RedeliverFailedRequest,
-        RedeliverRequest, Redelivery, UpdateWebhookRequest, Webhook, WebhookBatch,
-        webhook_service_server,
+        CreateWebhookRequest, DeleteWebhookRequest, Delivery, DeliveryAttempt,
+        DeliveryAttemptBatch, DeliveryBatch, DeliveryStatus, GetWebhookRequest,
+        ListDeliveriesRequest, ListDeliveryAttemptsRequest, ListWebhooksRequest,
+        RedeliverFailedRequest, RedeliverRequest, Redelivery, TestWebhookRequest,
+        UpdateWebhookRequest, Webhook, WebhookBatch, WebhookInput, webhook_service_server,
     },
 };
 use assay_records::{Action, Change};
 use assay_rpc::list::{self, Batches};
-use sqlx::PgPool;
+use sqlx::{PgExecutor, PgPool};
 use tonic::{Request, Response, Status};
 
-use self::rules::MASK;
-use crate::{customer, delivery, egress::EgressPolicy};
+use crate::{
+    client::WebhookClient,
+    customer, delivery,
+    egress::EgressPolicy,
+    secret::{self, MASK},
+};
+
+/// Maximum number of tests that are sent at once.
+const MAX_TESTS: usize = 16;
 
 pub(crate) struct WebhookService {
-    pub(crate) db: PgPool,
-    pub(crate) seal: Seal,
-    pub(crate) policy: EgressPolicy,
+    db: PgPool,
+    seal: Seal,
+    policy: EgressPolicy,
+    client: WebhookClient,
+    /// The tests that may be sent at once. They hold no share of the service, since receivers may be slow.
+    tests: Shares,
+}
+
+impl WebhookService {
+    pub(crate) fn new(db: PgPool, seal: Seal, policy: EgressPolicy, client: WebhookClient) -> Self {
+        Self { db, seal, policy, client, tests: Shares::new(MAX_TESTS) }
+    }
 }
 
 #[tonic::async_trait]
 impl webhook_service_server::WebhookService for WebhookService {
     type ListWebhooksStream = Batches<WebhookBatch>;
     type ListDeliveriesStream = Batches<DeliveryBatch>;
+    type ListDeliveryAttemptsStream = Batches<DeliveryAttemptBatch>;
 
     async fn list_webhooks(
         &self,
@@ -65,12 +86,18 @@ impl webhook_service_server::WebhookService for WebhookService {
         let customer = Caller::of(&request)?.customer;
         let input =
             rules::validate_new(request.into_inner().webhook.unwrap_or_default(), &self.policy)?;
+        require_time_zone(&self.db, &input).await?;
         let id = WebhookId::new();
         let sealed = secret::close(&self.seal, id, &input.secret)?;
+        let values = headers::merge(&input.headers, &[], true)?;
+        let sealed_headers = secret::close_headers(&self.seal, id, &values)?;
+        let input = WebhookInput { headers: headers::masked(&values), ..input };
 
         let mut tx = begin(&self.db).await?;
         customer::lock(&mut tx, customer).await?;
-        let webhook = store::insert(&mut tx, customer, id, &input, &sealed).await?;
+        let webhook =
+            store::insert(&mut tx, customer, id, &input, &sealed, sealed_headers.as_deref())
+                .await?;
         events::publish(&mut tx, customer, id, Action::Created.name()).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(Webhook { secret: input.secret, ..webhook }))
@@ -89,11 +116,17 @@ impl webhook_service_server::WebhookService for WebhookService {
         let current = store::lock(&mut tx, customer, id).await?;
         let input = change.apply("webhook", &current, &current.data_version)?;
         let input = rules::validate(input, &self.policy)?;
+        if input.time_zone != current.time_zone {
+            require_time_zone(&mut *tx, &input).await?;
+        }
         let is_new = input.secret != MASK;
         let sealed = is_new.then(|| secret::close(&self.seal, id, &input.secret)).transpose()?;
+        let headers = self.headers(&mut tx, customer, id, &current, &input).await?;
+        let sealed_headers = secret::close_headers(&self.seal, id, &headers)?;
+        let input = WebhookInput { headers: headers::masked(&headers), ..input };
         let resets = rules::resets_failures(&current, &input);
-        let webhook =
-            store::update(&mut tx, customer, id, &input, sealed.as_deref(), resets).await?;
+        let secrets = (sealed.as_deref(), sealed_headers.as_deref());
+        let webhook = store::update(&mut tx, customer, id, &input, secrets, resets).await?;
         let action = Action::of_change(current.archived, webhook.archived);
         events::publish(&mut tx, customer, id, action.name()).await?;
         tx.commit().await.map_err(Fault::from)?;
@@ -132,6 +165,34 @@ impl webhook_service_server::WebhookService for WebhookService {
         .await
     }
 
+    async fn list_delivery_attempts(
+        &self,
+        request: Request<ListDeliveryAttemptsRequest>,
+    ) -> Result<Response<Self::ListDeliveryAttemptsStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let ListDeliveryAttemptsRequest { webhook_id, page, delivery_id } = request.into_inner();
+        let webhook = WebhookId::from_path(&webhook_id)?;
+        let of = delivery_id.as_deref().map(|id| NotificationId::from_field("deliveryId", id));
+        let of = of.transpose()?;
+        store::get(&self.db, customer, webhook).await?;
+        let db = self.db.clone();
+        list::answer(page, move |slice| {
+            let db = db.clone();
+            async move { delivery::attempt::list(&db, customer, webhook, of, &slice).await }
+        })
+        .await
+    }
+
+    async fn test_webhook(
+        &self,
+        request: Request<TestWebhookRequest>,
+    ) -> Result<Response<DeliveryAttempt>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let id = WebhookId::from_path(&request.get_ref().id)?;
+        let _turn = self.tests.acquire(customer).await?;
+        Ok(Response::new(self.test(customer, id).await?))
+    }
+
     async fn redeliver(
         &self,
         request: Request<RedeliverRequest>,
@@ -161,6 +222,14 @@ impl webhook_service_server::WebhookService for WebhookService {
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(Redelivery { count }))
     }
+}
+
+/// Fails if PostgreSQL does not know the time zone of a webhook.
+async fn require_time_zone(db: impl PgExecutor<'_>, input: &WebhookInput) -> Result<(), Fault> {
+    if input.time_zone == "UTC" || store::is_time_zone(db, &input.time_zone).await? {
+        return Ok(());
+    }
+    Err(Fault::invalid("TimeZone", "no such time zone; its name is one such as Europe/Berlin"))
 }
 
 /// Fails if the webhook is archived: nothing is delivered to it.

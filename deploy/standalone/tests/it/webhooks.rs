@@ -13,6 +13,7 @@ use tokio::{
 
 use crate::{
     customer::Customer,
+    junit,
     world::{World, create_project, id},
 };
 
@@ -71,11 +72,21 @@ async fn the_documented_receiver_accepts_only_genuine_deliveries() -> Result<()>
     let body = json!({"Url": receiver.url, "Events": ["Project.*"], "Secret": secret});
     let made = world.api.post("/api/webhooks", body).await.created();
     assert_eq!(made["Secret"], secret);
+    let attempts = format!("/api/webhooks/{}/attempts", id(&made));
+    let test = world.api.post(&format!("/api/webhooks/{}/test", id(&made)), json!({})).await.ok();
+    assert_eq!(receiver.line().await?, format!("Webhook {} Tested None Assay", id(&made)));
+    assert_eq!((&test["ResponseStatus"], &test["Error"]), (&json!(204), &Value::Null));
+    assert_eq!(world.api.get(&attempts).await.ok(), json!([test]));
     let project = create_project(&world.api).await;
     let project = project.rsplit('/').next().unwrap_or_default();
     assert_eq!(receiver.line().await?, format!("Project {project} Created None Assay"));
     let delivered = wait_for_delivery(&world.api, &made, "Delivered", 204).await;
     assert_eq!(delivered["Attempts"], 1);
+    let of_delivery = format!("{attempts}?deliveryId={}", id(&delivered));
+    let logged = world.api.get(&of_delivery).await.ok();
+    assert_eq!(logged[0]["DeliveryId"], delivered["Id"]);
+    assert_eq!((logged[0]["Deliveries"].as_i64(), logged.as_array().unwrap().len()), (Some(1), 1));
+    world.api.get(&format!("{attempts}?deliveryId=x")).await.is_problem(422, "invalid");
 
     // It rejects deliveries that are signed with another secret.
     let other = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
@@ -139,6 +150,37 @@ async fn a_notification_of_a_client_that_looks_like_one_of_assay_is_marked_every
     Ok(())
 }
 
+/// Each test is created and finished, and the execution ends.
+#[tokio::test]
+async fn an_upload_of_a_thousand_tests_is_a_few_batches() -> Result<()> {
+    let world = start_with_local_webhooks().await;
+    let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    let mut receiver = Receiver::start(secret).await?;
+    let body = json!({
+        "Url": receiver.url, "Secret": secret, "BatchSize": 10_000,
+        "Events": ["TestCase.Created", "TestCase.Finished", "TestSet.Completed"],
+    });
+    let made = world.api.post("/api/webhooks", body).await.created();
+    let sets = format!("{}/testsets", create_project(&world.api).await);
+    let set = world.api.post(&sets, json!({"Name": "All"})).await.created();
+    let set = format!("{sets}/{}", id(&set));
+    junit::upload(&world.api, &set, junit::report(1000)).await.created();
+    for _ in 0..2001 {
+        receiver.line().await?;
+    }
+    let attempts = format!("/api/webhooks/{}/attempts", id(&made));
+    let sizes = eventually("all attempts", || async {
+        let attempts = world.api.get(&attempts).await.ok();
+        let attempts = attempts.as_array().unwrap().iter();
+        let sizes: Vec<_> = attempts.map(|one| one["Deliveries"].as_u64().unwrap()).collect();
+        (sizes.iter().sum::<u64>() == 2001).then_some(sizes)
+    })
+    .await;
+    assert!(sizes.len() <= 6, "{sizes:?}");
+    world.stop().await;
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_webhook_is_changed_archived_and_deleted() -> Result<()> {
     let api = &Customer::new().await.api;
@@ -148,6 +190,13 @@ async fn a_webhook_is_changed_archived_and_deleted() -> Result<()> {
         json!({"Url": "https://127.0.0.1/"}),
         json!({"Url": "https://ci.example.org", "Events": ["everything"]}),
         json!({"Url": "https://ci.example.org", "Secret": "short"}),
+        json!({"Url": "https://ci.example.org", "Headers": [{"Name": "Host", "Value": "x"}]}),
+        json!({"Url": "https://ci.example.org", "Headers": [{"Name": "X-Key", "Value": "********"}]}),
+        json!({"Url": "https://ci.example.org", "BatchSize": 10_001}),
+        json!({"Url": "https://ci.example.org", "Format": "Slack", "BatchSize": 2}),
+        json!({"Url": "https://ci.example.org", "Digest": "Daily"}),
+        json!({"Url": "https://ci.example.org", "QuietFrom": "22:00"}),
+        json!({"Url": "https://ci.example.org", "TimeZone": "Europe/Atlantis"}),
     ] {
         api.post("/api/webhooks", wrong).await.is_problem(422, "invalid");
     }

@@ -30,7 +30,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes_also_short(routes!(list))
         .routes_also_short(routes!(get_position))
         .routes_also_short(routes!(review))
-        .routes(routes!(undo))
+        .routes_also_short(routes!(undo))
 }
 
 impl Resource for ReviewedTestReports {}

@@ -2,8 +2,8 @@
 
 use assay_auth::Caller;
 use assay_proto::notification::{
-    Delivery, DeliveryStatus, ListDeliveriesRequest, RedeliverFailedRequest, RedeliverRequest,
-    Redelivery,
+    Delivery, DeliveryAttempt, DeliveryStatus, ListDeliveriesRequest, ListDeliveryAttemptsRequest,
+    RedeliverFailedRequest, RedeliverRequest, Redelivery,
 };
 use axum::extract::State;
 use serde::Deserialize;
@@ -22,11 +22,14 @@ use crate::{
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .routes(routes!(list))
+        .routes(routes!(list_attempts))
         .routes(routes!(redeliver_failed))
         .routes(routes!(redeliver))
 }
 
 impl Resource for Delivery {}
+
+impl Resource for DeliveryAttempt {}
 
 impl Resource for Redelivery {}
 
@@ -55,6 +58,38 @@ async fn list(
     let (page, status) = (Some(listing.page()), status.map(Into::into));
     let request = ListDeliveriesRequest { webhook_id, page, status };
     listing.respond(webhooks.list_deliveries(caller.call(request)).await?).await
+}
+
+/// The attempts to return; all by default.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct AttemptFilter {
+    /// Return only the attempts of this delivery.
+    #[param(format = Uuid)]
+    delivery_id: Option<String>,
+}
+
+/// Lists the last attempts to send deliveries and tests to a webhook, newest first.
+///
+/// An attempt has its request and the response. The last 100 that succeeded and the last 100 that failed
+/// are kept, for seven days.
+#[utoipa::path(
+    get, path = "/api/webhooks/{webhookId}/attempts", operation_id = "list_delivery_attempts",
+    tag = "Webhooks", params(Listing, AttemptFilter),
+    extensions(("x-grpc-method" = json!("/assay.notification.v1.WebhookService/ListDeliveryAttempts"))),
+    responses((status = OK, description = "The attempts", body = [DeliveryAttempt])),
+)]
+async fn list_attempts(
+    State(mut webhooks): State<Webhooks>,
+    caller: Caller,
+    Path(webhook_id): Path<String>,
+    listing: Listing,
+    Query(AttemptFilter { delivery_id }): Query<AttemptFilter>,
+) -> Result<List, Problem> {
+    let request =
+        ListDeliveryAttemptsRequest { webhook_id, page: Some(listing.page()), delivery_id };
+    listing.respond(webhooks.list_delivery_attempts(caller.call(request)).await?).await
 }
 
 /// Retries all failed deliveries.

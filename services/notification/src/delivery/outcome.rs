@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 
+use crate::exchange::Exchange;
+
 /// Outcome of one attempt.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -12,6 +14,7 @@ pub(crate) struct Outcome {
     pub(crate) error: Option<String>,
     /// Delay that the receiver asked for with `Retry-After`, or zero.
     pub(crate) retry_after: Duration,
+    pub(crate) exchange: Exchange,
 }
 
 impl Outcome {
@@ -24,11 +27,22 @@ impl Outcome {
         } else {
             Some(format!("the receiver answered {status}"))
         };
-        Self { status: Some(status), error, retry_after: Duration::ZERO }
+        Self { status: Some(status), error, ..Self::failed(String::new()) }
     }
 
     pub(crate) fn failed(error: String) -> Self {
-        Self { status: None, error: Some(error), retry_after: Duration::ZERO }
+        let (retry_after, exchange) = (Duration::ZERO, Exchange::default());
+        Self { status: None, error: Some(error), retry_after, exchange }
+    }
+
+    /// Returns the outcome with its request and response.
+    pub(crate) fn with(self, exchange: Exchange) -> Self {
+        Self { exchange, ..self }
+    }
+
+    /// Returns the HTTP status of the response, if there was one.
+    pub(crate) fn response_status(&self) -> Option<i32> {
+        self.status.map(|status| i32::from(status.as_u16()))
     }
 
     pub(crate) fn is_success(&self) -> bool {
@@ -36,7 +50,7 @@ impl Outcome {
     }
 
     /// Returns whether the receiver asked to be sent nothing again.
-    fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         self.status == Some(StatusCode::GONE)
     }
 }

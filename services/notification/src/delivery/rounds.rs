@@ -4,18 +4,32 @@
 use std::{collections::HashMap, time::Duration};
 
 use assay_proto::{
-    CustomerId, Fault, NotificationId, Timestamp, WebhookId, notification::Notification,
+    CustomerId, Fault, Timestamp, WebhookId,
+    notification::{Notification, WebhookFormat},
+    value_of,
 };
 use assay_work::{Age, Turns};
+use futures::TryStreamExt;
+use prost::Message as _;
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction, types::Json};
 use uuid::Uuid;
 
-use super::outcome::{Health, Outcome};
+use super::{
+    attempt::{self, Attempt},
+    outcome::{Health, Outcome},
+};
+use crate::secret::Sealed;
 
 /// Maximum number of deliveries that are read at once, and while the webhook fails or no round comes to an
 /// end: then the first delivery may be the cause.
 pub(crate) const BATCH: usize = 128;
 const PROBE: usize = 1;
+
+/// Maximum number of notifications in a digest.
+const LONGEST_DIGEST: i64 = 500;
+
+/// Maximum size of the notifications that are read for one request, in bytes.
+const LARGEST_GROUP: usize = 4 << 20;
 
 /// A claimed webhook, with some of its due deliveries.
 pub(crate) struct Round {
@@ -24,13 +38,24 @@ pub(crate) struct Round {
     revision: i64,
     pub(crate) customer: CustomerId,
     pub(crate) url: String,
-    /// Encrypted secrets; the messages are signed with each of them.
-    pub(crate) secrets: Vec<String>,
+    pub(crate) sealed: Sealed,
+    pub(crate) format: WebhookFormat,
+    /// How deliveries are sent together, if they are.
+    pub(crate) grouping: Option<Grouping>,
     /// Time of the claim, in seconds since 1970.
     pub(crate) timestamp: i64,
     /// How often a round has begun since one came to an end, this one included.
     pub(crate) taken: i32,
     pub(crate) due: Vec<Due>,
+}
+
+/// How deliveries of a webhook are sent together in one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grouping {
+    /// Maximum number in a request.
+    pub(crate) most: i64,
+    /// Deliveries that are due within this time are sent, too, so that an upload is not torn apart.
+    ahead: Duration,
 }
 
 /// A due delivery.
@@ -46,14 +71,6 @@ pub(crate) struct Due {
     pub(crate) trace: Json<HashMap<String, String>>,
 }
 
-/// A finished attempt.
-pub(crate) struct Attempt {
-    pub(crate) notification: String,
-    pub(crate) outcome: Outcome,
-    /// Delay before the next attempt, if this one failed and was not the last.
-    pub(crate) delay: Option<Duration>,
-}
-
 /// The webhooks with deliveries that are not finished. A recursive query finds them with one index lookup
 /// each, however many deliveries are waiting.
 const WAITING: &str = "waiting (webhook_id) as (
@@ -66,6 +83,20 @@ const WAITING: &str = "waiting (webhook_id) as (
      from waiting where waiting.webhook_id is not null
  )";
 
+impl Claimed {
+    fn grouping(&self) -> Option<Grouping> {
+        // One delivery at a time shows which one no program survives.
+        let most = |most| if self.taken > 1 { 1 } else { most };
+        if self.digest != "None" {
+            return Some(Grouping { most: most(LONGEST_DIGEST), ahead: Duration::ZERO });
+        }
+        let window = u64::try_from(self.batch_window_in_sec).unwrap_or_default();
+        let grouping =
+            Grouping { most: most(i64::from(self.batch_size)), ahead: Duration::from_secs(window) };
+        (self.batch_size > 1).then_some(grouping)
+    }
+}
+
 #[derive(sqlx::FromRow)]
 struct Claimed {
     id: WebhookId,
@@ -75,6 +106,11 @@ struct Claimed {
     url: String,
     secret: String,
     previous_secret: Option<String>,
+    sealed_headers: Option<String>,
+    format: String,
+    batch_size: i32,
+    batch_window_in_sec: i32,
+    digest: String,
     is_failing: bool,
     taken: i32,
     timestamp: i64,
@@ -115,8 +151,9 @@ pub(crate) async fn claim(
              )) and rests_until <= now() and deleted_at is null and not archived
              for no key update skip locked
          ))
-         returning id, claim, revision, customer_id, url, secret, failing_since is not null as is_failing,
-                   taken,
+         returning id, claim, revision, customer_id, url, secret, sealed_headers, format, batch_size,
+                   batch_window_in_sec, digest,
+                   failing_since is not null as is_failing, taken,
                    case when previous_secret_until > now() then previous_secret end
                        as previous_secret,
                    extract(epoch from now())::bigint as timestamp"
@@ -138,8 +175,16 @@ pub(crate) async fn claim(
         claim: claimed.claim,
         revision: claimed.revision,
         customer: claimed.customer_id,
+        format: value_of(&claimed.format).unwrap_or_default(),
+        grouping: claimed.grouping(),
         url: claimed.url,
-        secrets: [Some(claimed.secret), claimed.previous_secret].into_iter().flatten().collect(),
+        sealed: Sealed {
+            secrets: [Some(claimed.secret), claimed.previous_secret]
+                .into_iter()
+                .flatten()
+                .collect(),
+            headers: claimed.sealed_headers,
+        },
         timestamp: claimed.timestamp,
         taken: claimed.taken,
         due: due
@@ -205,6 +250,42 @@ async fn due(db: impl PgExecutor<'_>, webhooks: &[WebhookId]) -> Result<Vec<Due>
     Ok(due.bind(webhooks).bind(limit).fetch_all(db).await?)
 }
 
+/// Reads the due deliveries that are sent together, up to their maximum number and size. Returns whether
+/// there may be more.
+pub(crate) async fn read_group(
+    db: &PgPool,
+    round: &mut Round,
+    grouping: Grouping,
+) -> Result<bool, Fault> {
+    let columns = Notification::COLUMNS;
+    let due = sqlx::query_as::<_, Due>(AssertSqlSafe(format!(
+        "select webhook_id, attempts, created_at, trace, {columns}
+         from (
+             select webhook_id, notification_id, attempts, trace from webhook_delivery
+             where webhook_id = $1 and next_attempt_at <= now() + make_interval(secs => $2)
+               and exists (select from webhook w where w.id = $1 and w.claim = $4)
+             order by next_attempt_at, notification_id
+             limit $3
+         ) as due join notification on id = notification_id
+         order by id"
+    )));
+    let due = due.bind(round.webhook).bind(grouping.ahead.as_secs_f64()).bind(grouping.most);
+    let mut due = due.bind(round.claim).fetch(db);
+    let (mut read, mut size) = (Vec::<Due>::new(), 0);
+    let mut is_cut = false;
+    while let Some(one) = due.try_next().await? {
+        size += one.notification.encoded_len();
+        is_cut |= size > LARGEST_GROUP && !read.is_empty();
+        if !is_cut {
+            read.push(one);
+        }
+    }
+    let count = i64::try_from(read.len()).map_err(Fault::internal)?;
+    drop(due);
+    round.due = read;
+    Ok(is_cut || count == grouping.most)
+}
+
 /// Locks the webhook of a round. Returns whether it is still claimed by that round.
 pub(crate) async fn lock(tx: &mut PgTransaction<'_>, round: &Round) -> Result<bool, Fault> {
     let lock = sqlx::query("select from webhook where id = $1 and claim = $2 for no key update");
@@ -212,36 +293,42 @@ pub(crate) async fn lock(tx: &mut PgTransaction<'_>, round: &Round) -> Result<bo
     Ok(locked.is_some())
 }
 
-/// Records attempts of a round.
+/// Records attempts of a round, also in the log of its webhook.
 pub(crate) async fn record_attempts(
-    db: impl PgExecutor<'_>,
-    webhook: WebhookId,
+    tx: &mut PgTransaction<'_>,
+    round: &Round,
     attempts: &[Attempt],
 ) -> Result<(), Fault> {
-    let ids: Result<Vec<_>, _> =
-        attempts.iter().map(|attempt| NotificationId::from_path(&attempt.notification)).collect();
+    let logged = attempt::log(tx, round.customer, round.webhook, attempts).await?;
+    let (mut ids, mut delays, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    for (place, attempt) in (1_i32..).zip(attempts) {
+        for tried in &attempt.deliveries {
+            ids.push(tried.notification);
+            delays.push(tried.delay.map(|delay| delay.as_secs_f64()));
+            places.push(place);
+        }
+    }
     let outcomes = || attempts.iter().map(|attempt| &attempt.outcome);
-    let statuses =
-        outcomes().map(|outcome| outcome.status.map(|status| i32::from(status.as_u16())));
-    let delays = attempts.iter().map(|attempt| attempt.delay.map(|delay| delay.as_secs_f64()));
     sqlx::query(
         "update webhook_delivery
-         set attempts = attempts + 1, last_attempt_at = now(), response_status = made.status,
-             error = made.error,
-             delivered_at = case when made.error is null then now() end,
-             next_attempt_at = case when made.error is not null
+         set attempts = attempts + 1, last_attempt_at = now(),
+             response_status = ($5::int[])[made.place], error = ($6::text[])[made.place],
+             attempt_id = ($7::uuid[])[made.place],
+             delivered_at = case when ($6::text[])[made.place] is null then now() end,
+             next_attempt_at = case when ($6::text[])[made.place] is not null
                                     then now() + make_interval(secs => made.delay) end
-         from unnest($2::uuid[], $3::int[], $4::text[], $5::float8[])
-             as made (notification_id, status, error, delay)
+         from unnest($2::uuid[], $3::float8[], $4::int[]) as made (notification_id, delay, place)
          where webhook_delivery.webhook_id = $1
            and webhook_delivery.notification_id = made.notification_id",
     )
-    .bind(webhook)
-    .bind(ids?)
-    .bind(statuses.collect::<Vec<_>>())
+    .bind(round.webhook)
+    .bind(ids)
+    .bind(delays)
+    .bind(places)
+    .bind(outcomes().map(Outcome::response_status).collect::<Vec<_>>())
     .bind(outcomes().map(|outcome| outcome.error.as_deref()).collect::<Vec<_>>())
-    .bind(delays.collect::<Vec<_>>())
-    .execute(db)
+    .bind(logged.iter().map(|entry| Uuid::try_parse(&entry.id).ok()).collect::<Vec<_>>())
+    .execute(&mut **tx)
     .await?;
     Ok(())
 }

@@ -11,10 +11,42 @@ use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
 
 const COLUMNS: &str = Delivery::COLUMNS;
 
-/// The status of a delivery, as a column.
-const STATUS: &str = "case when delivered_at is not null then 'Delivered'
-         when next_attempt_at is not null then 'Pending'
-         else 'Failed' end as status";
+/// The status of a delivery and the time of its next attempt, as columns. Nothing is sent to an archived
+/// webhook, and nothing before a failing one has rested.
+const DERIVED: &str = "case when d.delivered_at is not null then 'Delivered'
+         when d.next_attempt_at is not null then 'Pending'
+         else 'Failed' end as status,
+    case when d.next_attempt_at is not null and not w.archived
+         then greatest(d.next_attempt_at, case when w.failing_since is not null then w.rests_until end)
+    end as next_attempt_date_time";
+
+/// The time when a delivery to a webhook that is added now is due: at the end of the window of a batch or of
+/// the period of a digest, and not in quiet hours.
+const DUE: &str = "lateral (
+         select case
+             when digest = 'Hourly' then
+                 (date_trunc('hour', now() at time zone time_zone) + interval '1 hour')
+                     at time zone time_zone
+             when digest = 'Daily' then
+                 (date_trunc('day', (now() at time zone time_zone) - interval '8 hours')
+                     + interval '1 day 8 hours') at time zone time_zone
+             when batch_size > 1 then now() + make_interval(secs => batch_window_in_sec)
+             else now()
+         end as planned
+     ) as plan, lateral (
+         select planned at time zone time_zone as local,
+                to_char(planned at time zone time_zone, 'HH24:MI') as clock
+     ) as place, lateral (
+         select case
+             when quiet_from is null then planned
+             when quiet_from > quiet_until and clock >= quiet_from then
+                 (date_trunc('day', local) + interval '1 day' + quiet_until::interval)
+                     at time zone time_zone
+             when clock < quiet_until and (quiet_from > quiet_until or clock >= quiet_from) then
+                 (date_trunc('day', local) + quiet_until::interval) at time zone time_zone
+             else planned
+         end as due_at
+     ) as due";
 
 /// Adds a delivery of each notification, in its trace, to each webhook that subscribes to it.
 pub(crate) async fn insert(
@@ -28,20 +60,23 @@ pub(crate) async fn insert(
         .map(|notification| NotificationId::from_path(&notification.id))
         .collect();
     let column = |of: fn(&Notification) -> &str| notifications.iter().map(of).collect::<Vec<_>>();
-    sqlx::query(
-        "insert into webhook_delivery (webhook_id, notification_id, trace)
-         select webhook.id, added.id, added.trace
-         from webhook, unnest($2::uuid[], $3::text[], $4::text[], $5::jsonb[])
-             as added (id, source, action, trace)
+    sqlx::query(AssertSqlSafe(format!(
+        "insert into webhook_delivery (webhook_id, notification_id, trace, next_attempt_at)
+         select webhook.id, added.id, added.trace, due_at
+         from webhook, unnest($2::uuid[], $3::text[], $4::text[], $5::jsonb[], $6::text[])
+             as added (id, source, action, trace, target), {DUE}
          where webhook.customer_id = $1 and webhook.deleted_at is null and not webhook.archived
            and webhook.events && array['*', added.source || '.*', '*.' || added.action,
-                                       added.source || '.' || added.action]",
-    )
+                                       added.source || '.' || added.action]
+           and (format <> 'CdEvents' or (added.target, added.action) in (
+                    ('Execution', 'Completed'), ('Execution', 'Canceled'), ('TestReport', 'Finished')))"
+    )))
     .bind(customer)
     .bind(ids?)
     .bind(column(|notification| &notification.source))
     .bind(column(|notification| &notification.action))
     .bind(traces.iter().map(Json).collect::<Vec<_>>())
+    .bind(column(|notification| &notification.target))
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -62,8 +97,9 @@ pub(crate) async fn list(
         Some(DeliveryStatus::Unspecified) | None => "true",
     };
     let found = sqlx::query_as(AssertSqlSafe(format!(
-        "select {COLUMNS}, {STATUS}
-         from webhook_delivery d join notification n on n.id = d.notification_id
+        "select {COLUMNS}, {DERIVED}
+         from webhook_delivery d
+              join notification n on n.id = d.notification_id join webhook w on w.id = d.webhook_id
          where n.customer_id = $1 and d.webhook_id = $2 and d.notification_id < $3 and {state}
            and ($4::text is null or n.source ilike $4 or n.action ilike $4)
          order by d.notification_id desc
@@ -83,10 +119,10 @@ pub(crate) async fn requeue(
     let requeued = sqlx::query_as(AssertSqlSafe(format!(
         "update webhook_delivery d
          set attempts = 0, next_attempt_at = now(), delivered_at = null
-         from notification n
-         where n.customer_id = $1 and n.id = d.notification_id
+         from notification n, webhook w
+         where n.customer_id = $1 and n.id = d.notification_id and w.id = d.webhook_id
            and d.webhook_id = $2 and d.notification_id = $3
-         returning {COLUMNS}, {STATUS}"
+         returning {COLUMNS}, {DERIVED}"
     )));
     let requeued = requeued.bind(customer).bind(webhook).bind(id).fetch_optional(&mut **tx).await?;
     requeued.ok_or(Fault::NotFound("delivery"))

@@ -2,16 +2,17 @@
 
 use assay_proto::{
     Fault,
-    notification::{Webhook, WebhookInput},
+    notification::{Webhook, WebhookFormat, WebhookInput},
 };
 use assay_records::Check;
 use url::Url;
 
-use super::secret;
-use crate::{egress::EgressPolicy, notification::rules::is_name};
-
-/// Placeholder shown for a secret. A client that sends it back keeps the secret.
-pub(super) const MASK: &str = "********";
+use super::{headers, timing};
+use crate::{
+    egress::EgressPolicy,
+    notification::rules::is_name,
+    secret::{self, MASK},
+};
 
 /// Pattern that matches every kind, every action or every notification.
 const ALL: &str = "*";
@@ -64,8 +65,13 @@ pub(super) fn validate(
     {
         check.refuse("Secret", problem);
     }
+    headers::check(&mut check, &input.headers);
+    timing::check(&mut check, &mut input);
     check.done()?;
-    if input.events.is_empty() || input.events.iter().any(|event| event == ALL || event == "*.*") {
+    if input.events.is_empty() {
+        input.events = events_of(input.format());
+    }
+    if input.events.iter().any(|event| event == ALL || event == "*.*") {
         input.events = vec![ALL.to_owned()];
     }
     input.events.sort_unstable();
@@ -77,6 +83,16 @@ pub(super) fn validate(
 /// webhook was moved into the archive or out of it.
 pub(super) fn resets_failures(current: &Webhook, input: &WebhookInput) -> bool {
     current.url != input.url || current.archived != input.archived
+}
+
+/// The events that are sent in a format by default.
+fn events_of(format: WebhookFormat) -> Vec<String> {
+    let events: &[&str] = match format {
+        WebhookFormat::CloudEvents | WebhookFormat::Unspecified => &[ALL],
+        WebhookFormat::CdEvents => &["TestSet.Completed", "TestSet.Canceled", "TestCase.Finished"],
+        _ => &["TestSet.Completed"],
+    };
+    events.iter().map(|&event| event.to_owned()).collect()
 }
 
 fn is_pattern(text: &str) -> bool {

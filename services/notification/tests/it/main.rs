@@ -1,8 +1,10 @@
 //! Tests of the notification service over gRPC, with a real database and a real NATS.
 
+mod attempt;
 mod deletion;
 mod delivery;
 mod failure;
+mod format;
 mod frozen;
 mod notification;
 mod program;

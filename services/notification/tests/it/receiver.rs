@@ -21,6 +21,8 @@ pub(crate) enum Behaviour {
     /// Answers 503 with `Retry-After`, in seconds.
     RetryAfter(u32),
     Hang,
+    /// Answers 403 with the header `Authorization` of the request as body and cookie.
+    Echo,
     /// Answers with this status once there is a permit.
     Late(Arc<Semaphore>, u16),
 }
@@ -85,7 +87,7 @@ impl Receiver {
 }
 
 async fn receive(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -> Response {
-    shared.requests.lock().unwrap().push(Request { headers, body });
+    shared.requests.lock().unwrap().push(Request { headers: headers.clone(), body });
     let behaviour = shared.behaviour.lock().unwrap().clone();
     match behaviour {
         Behaviour::Answer(status) => StatusCode::from_u16(status).unwrap().into_response(),
@@ -93,6 +95,11 @@ async fn receive(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) 
         Behaviour::RetryAfter(seconds) => {
             let headers = [("retry-after", seconds.to_string())];
             (StatusCode::SERVICE_UNAVAILABLE, headers).into_response()
+        }
+        Behaviour::Echo => {
+            let secret = headers.get("authorization").cloned().unwrap();
+            let body = secret.to_str().unwrap().to_owned();
+            (StatusCode::FORBIDDEN, [("set-cookie", secret)], body).into_response()
         }
         Behaviour::Hang => std::future::pending().await,
         Behaviour::Late(permits, status) => {

@@ -19,7 +19,8 @@ const PLAN_SUMMARY: &str = "Id Description Revision TestType MinimumDurationInMi
     MonitoringMessage Instances";
 const PLAN: &str = "Id DataVersion Status Variables InputFileId SupportingFilesId \
     AutomationSupportingFilesId AutomatedTestContainerId TestReports ExecutionStatistics \
-    TestCaseId Description Revision TestType MinimumDurationInMin MonitoringMessage Instances";
+    TestCaseId Description Revision TestType MinimumDurationInMin MonitoringMessage Instances \
+    MaximumDurationInMin";
 const STEP: &str = "StepNr TestInput ExpectedResult Comment";
 const SET_ENTRY: &str = "Id Name Description LastExecuted LastSubjectId LastSwIdentifier \
     LastSwName LastExecutionStatistic";
@@ -37,9 +38,10 @@ const SUBJECT: &str = "Id Identifier Name Uri SubjectType NeedsPublicIp Software
 const VARIABLE: &str = "PoolName IsSecured ValidationRule ValidationErrorMsg Name DisplayName \
     Content";
 const ENVIRONMENT_ENTRY: &str = "Id Name ImageFileId ContainedSubject ImageFileSize \
-    ModificationAllowed TargetGroup FileProjectId Username Password";
+    ModificationAllowed TargetGroup FileProjectId Username Password Labels Exclusive";
 const ENVIRONMENT: &str = "Id Name ImageFileId ContainedSubject ImageFileSize \
-    ModificationAllowed TargetGroup FileProjectId Username Password DataVersion Archived ProjectId";
+    ModificationAllowed TargetGroup FileProjectId Username Password DataVersion Archived ProjectId \
+    Labels Exclusive";
 
 /// Asserts that the record has exactly these fields.
 #[track_caller]

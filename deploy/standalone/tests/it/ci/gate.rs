@@ -88,7 +88,7 @@ async fn a_known_cause_does_not_fail_a_job_until_its_date() {
         "Known": {"EveryCase": true, "MutedUntil": in_days(30)},
     });
     let reviewed = customer.api.put(&format!("{at}/reviews"), review).await.ok();
-    assert_eq!(reviewed, json!({"Reviewed": 12, "KnownFailures": 1}));
+    assert_eq!((&reviewed["Reviewed"], &reviewed["KnownFailures"]), (&json!(12), &json!(1)));
     let text = async |path: String| {
         String::from_utf8(customer.api.get(&path).await.expect(200).body.clone()).unwrap()
     };

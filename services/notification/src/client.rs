@@ -1,26 +1,29 @@
 //! HTTP client that sends one attempt of a delivery.
 
-use std::{error::Error, iter::successors, sync::Arc, time::Duration};
+use std::{
+    error::Error,
+    iter::successors,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use assay_runtime::trace;
-use reqwest::{
-    Client, Response,
-    header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER},
-    redirect::Policy,
-};
+use reqwest::{Client, Response, header::RETRY_AFTER, redirect::Policy};
 use tokio::time::timeout;
 use url::Url;
 
 use crate::{
     delivery::outcome::Outcome,
     egress::{EgressPolicy, Resolver},
+    exchange::Exchange,
+    message::Message,
 };
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum time of an attempt, from the resolution of the host to the end of the response. A receiver may
 /// hang at any point, or answer byte by byte.
-pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
+pub(crate) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Maximum time for reading the body of a response, and its maximum size in bytes. A connection is
 /// reused only if the body was read to its end.
@@ -32,23 +35,14 @@ const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
 
 /// Sends messages to the hosts that the policy allows.
 #[derive(Clone)]
-pub(super) struct WebhookClient {
+pub(crate) struct WebhookClient {
     policy: EgressPolicy,
     https: Client,
     http: Client,
 }
 
-/// A signed message.
-pub(super) struct Message<'a> {
-    pub(super) id: &'a str,
-    /// Time of sending, in seconds since 1970.
-    pub(super) timestamp: i64,
-    pub(super) signature: &'a str,
-    pub(super) body: Vec<u8>,
-}
-
 impl WebhookClient {
-    pub(super) fn new(policy: &EgressPolicy) -> anyhow::Result<Self> {
+    pub(crate) fn new(policy: &EgressPolicy) -> anyhow::Result<Self> {
         let client = |is_https| {
             Client::builder()
                 .user_agent(concat!("Assay/", env!("CARGO_PKG_VERSION")))
@@ -65,33 +59,39 @@ impl WebhookClient {
         Ok(Self { policy: policy.clone(), https: client(true)?, http: client(false)? })
     }
 
-    /// Sends a message once.
-    pub(super) async fn send(&self, url: &str, message: Message<'_>) -> Outcome {
-        let Ok(url) = Url::parse(url) else {
-            return Outcome::failed("the URL is malformed".to_owned());
+    /// Sends a message once, within the current span, and waits at most `patience` for the response.
+    pub(crate) async fn send(
+        &self,
+        url: &str,
+        mut message: Message,
+        patience: Duration,
+    ) -> Outcome {
+        trace::inject(&mut message.headers);
+        let mut exchange = Exchange::of(&message.headers, &message.body);
+        let url = match Url::parse(url) {
+            Ok(url) => match self.policy.problem(&url) {
+                None => url,
+                Some(problem) => {
+                    return Outcome::failed(format!("the URL {problem}")).with(exchange);
+                }
+            },
+            Err(_) => return Outcome::failed("the URL is malformed".to_owned()).with(exchange),
         };
-        if let Some(problem) = self.policy.problem(&url) {
-            return Outcome::failed(format!("the URL {problem}"));
-        }
-        let mut headers = HeaderMap::new();
-        trace::inject(&mut headers);
         let client = if url.scheme() == "https" { &self.https } else { &self.http };
-        let request = client
-            .post(url)
-            .headers(headers)
-            .header(CONTENT_TYPE, assay_events::CONTENT_TYPE)
-            .header("webhook-id", message.id)
-            .header("webhook-timestamp", message.timestamp)
-            .header("webhook-signature", message.signature)
-            .body(message.body);
-        match request.send().await {
+        let Message { headers, body } = message;
+        let begun = Instant::now();
+        let request = client.post(url).headers(headers.clone()).body(body).timeout(patience);
+        let sent = request.send().await;
+        exchange.duration = begun.elapsed();
+        match sent {
             Ok(response) => {
                 let retry_after = retry_after(&response);
                 let outcome = Outcome::answered(response.status().as_u16());
-                let _ = timeout(BODY_TIMEOUT, read_body(response)).await;
-                Outcome { retry_after, ..outcome }
+                let received = response.headers().clone();
+                exchange.answered(&headers, &received, &read_body(response).await);
+                Outcome { retry_after, ..outcome }.with(exchange)
             }
-            Err(error) => Outcome::failed(reason(&error)),
+            Err(error) => Outcome::failed(reason(&error, patience)).with(exchange),
         }
     }
 }
@@ -102,20 +102,26 @@ fn retry_after(response: &Response) -> Duration {
     Duration::from_secs(seconds).min(MAX_RETRY_AFTER)
 }
 
-async fn read_body(mut response: Response) {
-    let mut size = 0;
-    while let Ok(Some(chunk)) = response.chunk().await {
-        size += chunk.len();
-        if size > MAX_BODY {
-            return;
+/// Reads the body of a response, up to its maximum size and as far as it arrives in time.
+async fn read_body(mut response: Response) -> Vec<u8> {
+    let mut body = Vec::new();
+    let read = async {
+        while let Ok(Some(chunk)) = response.chunk().await {
+            let free = MAX_BODY.saturating_sub(body.len());
+            body.extend_from_slice(&chunk[..chunk.len().min(free)]);
+            if chunk.len() > free {
+                return;
+            }
         }
-    }
+    };
+    let _ = timeout(BODY_TIMEOUT, read).await;
+    body
 }
 
 /// Describes the failure to the people who manage the webhook.
-fn reason(error: &reqwest::Error) -> String {
+fn reason(error: &reqwest::Error, patience: Duration) -> String {
     if error.is_timeout() {
-        let seconds = RESPONSE_TIMEOUT.as_secs();
+        let seconds = patience.as_secs();
         return format!("the receiver did not answer within {seconds} s");
     }
     // The last cause is the most specific one; the first only states that a request failed.

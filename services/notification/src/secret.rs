@@ -2,9 +2,12 @@
 //! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>.
 
 use assay_auth::Seal;
-use assay_proto::{Fault, WebhookId};
+use assay_proto::{Fault, WebhookId, notification::WebhookHeader};
 use aws_lc_rs::{hmac, rand};
 use base64::{Engine, prelude::BASE64_STANDARD};
+
+/// Placeholder shown for a secret. A client that sends it back keeps the secret.
+pub(crate) const MASK: &str = "********";
 
 const PREFIX: &str = "whsec_";
 
@@ -22,7 +25,7 @@ pub(crate) fn generate() -> Result<String, Fault> {
 }
 
 /// Returns the rule that a secret violates, if any.
-pub(super) fn problem(secret: &str) -> Option<String> {
+pub(crate) fn problem(secret: &str) -> Option<String> {
     let (least, most) = (KEY_LENGTHS.start(), KEY_LENGTHS.end());
     let problem = || format!("must be {PREFIX} followed by {least} to {most} bytes in base64");
     key(secret).is_none_or(|key| !KEY_LENGTHS.contains(&key.len())).then(problem)
@@ -48,6 +51,51 @@ pub(crate) fn reseal(
 
 fn owner(webhook: WebhookId) -> String {
     format!("webhook/{webhook}/Secret")
+}
+
+/// Encrypts the headers of a webhook for storage.
+pub(crate) fn close_headers(
+    seal: &Seal,
+    webhook: WebhookId,
+    headers: &[WebhookHeader],
+) -> Result<Option<String>, Fault> {
+    if headers.is_empty() {
+        return Ok(None);
+    }
+    let text = serde_json::to_vec(headers).map_err(Fault::internal)?;
+    seal.close(&owner_of_headers(webhook), &text).map(Some)
+}
+
+/// Decrypts the stored headers of a webhook.
+pub(crate) fn open_headers(
+    seal: &Seal,
+    webhook: WebhookId,
+    sealed: Option<&str>,
+) -> Result<Vec<WebhookHeader>, Fault> {
+    let Some(sealed) = sealed else { return Ok(Vec::new()) };
+    let text = seal.open(&owner_of_headers(webhook), sealed)?;
+    serde_json::from_slice(&text).map_err(Fault::internal)
+}
+
+/// Encrypts stored headers with the current key, unless they already are.
+pub(crate) fn reseal_headers(
+    seal: &Seal,
+    webhook: WebhookId,
+    sealed: &str,
+) -> Result<Option<String>, Fault> {
+    seal.reseal(&owner_of_headers(webhook), sealed)
+}
+
+fn owner_of_headers(webhook: WebhookId) -> String {
+    format!("webhook/{webhook}/Headers")
+}
+
+/// The stored secrets of a webhook, encrypted.
+#[derive(Clone)]
+pub(crate) struct Sealed {
+    /// Secrets; the messages are signed with each of them.
+    pub(crate) secrets: Vec<String>,
+    pub(crate) headers: Option<String>,
 }
 
 /// Signs the messages of one webhook.

@@ -1,0 +1,158 @@
+//! Requests and responses as they are kept for the people who manage a webhook: bounded, and without
+//! secrets.
+
+use std::{borrow::Cow, time::Duration};
+
+use assay_proto::notification::WebhookHeader;
+use reqwest::header::{HeaderMap, HeaderValue, SET_COOKIE};
+
+use crate::secret::MASK;
+
+/// Maximum number of bytes that are kept of a body, and of the headers of a response.
+pub(crate) const KEPT: usize = 4096;
+
+/// Length in bytes from which the words of a secret value are masked, too: a receiver may return the
+/// token of `Bearer …` alone.
+const WORD: usize = 8;
+
+/// A request and its response.
+#[derive(Debug, Default)]
+pub(crate) struct Exchange {
+    pub(crate) request_headers: Vec<WebhookHeader>,
+    pub(crate) request_body: String,
+    pub(crate) response_headers: Vec<WebhookHeader>,
+    /// Absent without a response.
+    pub(crate) response_body: Option<String>,
+    /// Time until the response or the failure.
+    pub(crate) duration: Duration,
+}
+
+impl Exchange {
+    /// Begins with a request. Headers that are marked as sensitive have secret values.
+    pub(crate) fn of(headers: &HeaderMap, body: &[u8]) -> Self {
+        let shown = |value: &HeaderValue| {
+            if value.is_sensitive() { MASK.to_owned() } else { text(value.as_bytes()) }
+        };
+        let headers = headers.iter().map(|(name, value)| header(name.as_str(), shown(value)));
+        Self {
+            request_headers: headers.collect(),
+            request_body: text(first(body)),
+            ..Self::default()
+        }
+    }
+
+    /// Adds the response to a request with these headers.
+    pub(crate) fn answered(&mut self, request: &HeaderMap, response: &HeaderMap, body: &[u8]) {
+        let secrets = Secrets::of(request);
+        let mut size = 0;
+        let shown = response.iter().map(|(name, value)| {
+            let is_cookie = name == SET_COOKIE;
+            let value = if is_cookie { MASK.into() } else { secrets.mask(&text(value.as_bytes())) };
+            header(name.as_str(), value)
+        });
+        let shown = shown.take_while(|header| {
+            size += header.name.len() + header.value.len();
+            size <= KEPT
+        });
+        self.response_headers = shown.collect();
+        // A secret that is cut at the end would not be found.
+        let masked = secrets.mask(&text(body));
+        self.response_body = Some(text(first(masked.as_bytes())));
+    }
+}
+
+/// The secret values of the headers of a request, longest first.
+struct Secrets(Vec<String>);
+
+impl Secrets {
+    fn of(request: &HeaderMap) -> Self {
+        let values = request.values().filter(|value| value.is_sensitive());
+        let mut secrets: Vec<_> = values
+            .flat_map(|value| {
+                let value = text(value.as_bytes());
+                let words = value.split([' ', '=', ',', ';', ':', '"']);
+                let words: Vec<_> =
+                    words.filter(|word| word.len() >= WORD).map(ToOwned::to_owned).collect();
+                words.into_iter().chain([value])
+            })
+            .filter(|secret| !secret.is_empty())
+            .collect();
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        Self(secrets)
+    }
+
+    fn mask(&self, text: &str) -> String {
+        let masked = self.0.iter().fold(Cow::Borrowed(text), |text, secret| {
+            if text.contains(secret) { text.replace(secret, MASK).into() } else { text }
+        });
+        masked.into_owned()
+    }
+}
+
+fn header(name: &str, value: String) -> WebhookHeader {
+    WebhookHeader { name: name.to_owned(), value }
+}
+
+fn first(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.len().min(KEPT)]
+}
+
+/// Returns text as PostgreSQL accepts it. A character that is cut at the end is left out.
+fn text(bytes: &[u8]) -> String {
+    let end = match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => bytes.len(),
+    };
+    String::from_utf8_lossy(&bytes[..end]).replace('\0', "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+
+    use super::*;
+
+    fn request() -> (HeaderMap, Vec<u8>) {
+        let mut secret = HeaderValue::from_static("Bearer 2b7e151628aed2a6");
+        secret.set_sensitive(true);
+        let plain = HeaderValue::from_static("application/json");
+        let headers = [(AUTHORIZATION, secret), (CONTENT_TYPE, plain)].into_iter().collect();
+        (headers, "ä".repeat(KEPT).into_bytes())
+    }
+
+    #[test]
+    fn secrets_are_masked_in_requests_and_wherever_a_receiver_returns_them() {
+        let (headers, body) = request();
+        let mut exchange = Exchange::of(&headers, &body);
+        let shown = |headers: &[WebhookHeader]| {
+            let one = |header: &WebhookHeader| format!("{}: {}", header.name, header.value);
+            headers.iter().map(one).collect::<Vec<_>>()
+        };
+        let request = ["authorization: ********", "content-type: application/json"];
+        assert_eq!(shown(&exchange.request_headers), request);
+        let response: HeaderMap = [
+            (CONTENT_TYPE, HeaderValue::from_static("text/plain; got=2b7e151628aed2a6")),
+            (SET_COOKIE, HeaderValue::from_static("session=1")),
+        ]
+        .into_iter()
+        .collect();
+        let body = br#"{"Authorization":"Bearer 2b7e151628aed2a6","token":"2b7e151628aed2a6"}"#;
+        exchange.answered(&headers, &response, body);
+        let response = ["content-type: text/plain; got=********", "set-cookie: ********"];
+        assert_eq!(shown(&exchange.response_headers), response);
+        let body = exchange.response_body.unwrap();
+        assert_eq!(body, r#"{"Authorization":"********","token":"********"}"#);
+    }
+
+    #[test]
+    fn logged_bodies_and_headers_are_bounded_and_text() {
+        let (headers, body) = request();
+        let mut exchange = Exchange::of(&headers, &body);
+        assert_eq!(exchange.request_body, "ä".repeat(KEPT / 2));
+        let large = HeaderValue::from_str(&"x".repeat(KEPT)).unwrap();
+        let response = [(CONTENT_TYPE, large)].into_iter().collect();
+        exchange.answered(&headers, &response, b"a\0b\xff\xe2\x82");
+        assert_eq!(exchange.response_headers, []);
+        assert_eq!(exchange.response_body.as_deref(), Some("a\u{fffd}b\u{fffd}"));
+    }
+}
