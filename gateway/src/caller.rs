@@ -73,16 +73,16 @@ impl FromRequestParts<Services> for WatchedCaller {
 
     async fn from_request_parts(parts: &mut Parts, services: &Services) -> Result<Self, Problem> {
         let verifier = services.verifier();
-        let (token, verified) = if let Some(token) = token(&parts.headers) {
+        let (token, caller) = if let Some(token) = token(&parts.headers) {
             (token.to_owned(), verifier.verify_for_stream(token).await)
         } else {
             let Query(StreamQuery { token }) = Query::from_request_parts(parts, services).await?;
             let token = token.ok_or(Fault::Unauthenticated)?;
             // URLs are logged, so that no other token belongs there.
-            let verified = verifier.verify_stream_token(&token).await;
-            (token, verified)
+            let caller = verifier.verify_stream_token(&token).await;
+            (token, caller)
         };
-        let caller = admit(parts, services, verified)?;
+        let caller = admit(parts, services, caller)?;
         Ok(Self { caller, token, services: services.clone() })
     }
 }

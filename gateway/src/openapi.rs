@@ -132,7 +132,9 @@ static RENDERED: LazyLock<Rendered> = LazyLock::new(|| {
 
 /// Serves `/api/openapi.json` and `/docs`, which loads nothing from other hosts.
 pub(crate) fn documentation<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    // The groups are closed at first: browsers take seconds to draw more than 200 operations.
     let config = Config::new([PAGE]).validator_url("none").try_it_out_enabled(true);
+    let config = config.doc_expansion("none");
     Router::from(SwaggerUi::new("/docs").config(config))
         .layer(map_response(async |mut response: Response| {
             let policy = HeaderValue::from_static(POLICY);

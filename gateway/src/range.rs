@@ -14,7 +14,10 @@ pub(crate) fn range(headers: &HeaderMap) -> Option<FileRange> {
         return None;
     }
     let (first, last) = range.trim().split_once('-')?;
-    let (first, last) = (position(first)?, position(last)?);
+    if ![first, last].iter().all(|text| text.bytes().all(|byte| byte.is_ascii_digit())) {
+        return None;
+    }
+    let (first, last) = (position(first), position(last));
     let is_range = match (first, last) {
         (Some(first), Some(last)) => first <= last,
         (None, None) => false,
@@ -23,13 +26,9 @@ pub(crate) fn range(headers: &HeaderMap) -> Option<FileRange> {
     is_range.then_some(FileRange { first, last })
 }
 
-/// Parses a position, which may be absent. A position beyond all files stays beyond them.
-fn position(text: &str) -> Option<Option<i64>> {
-    if text.is_empty() {
-        return Some(None);
-    }
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| Some(text.parse().unwrap_or(i64::MAX)))
+/// Parses the digits of a position, which may be absent. A position beyond all files stays beyond them.
+fn position(digits: &str) -> Option<i64> {
+    (!digits.is_empty()).then(|| digits.parse().unwrap_or(i64::MAX))
 }
 
 /// Returns the SHA-256 that a file must have for the range to apply. No file has that of a weak tag or of a

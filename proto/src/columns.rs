@@ -107,7 +107,7 @@ mod tests {
             Environment::COLUMNS,
             "id, name, image_file_id, contained_subject, image_file_size, modification_allowed, \
              target_group, file_project_id, username, password, revision::text as data_version, \
-             archived, project_id"
+             archived, project_id, labels, exclusive"
         );
     }
 

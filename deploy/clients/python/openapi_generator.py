@@ -40,7 +40,10 @@ class Session:
 
     def start_execution(self, project, test_set):
         external = api.StartExecutionInput(Mode=api.ExecutionMode.EXTERNAL)
-        return self.executions.start_execution(project, test_set, external).id
+        started = self.executions.start_execution(
+            project, test_set, start_execution_input=external
+        )
+        return started.id
 
     def upload_artifact(self, execution, name, path):
         self.results.upload_artifact_by_id(execution, name, (path.name, path.read_bytes()))
@@ -55,7 +58,8 @@ class Session:
 
     def list_test_cases(self, project, limit, cursor):
         answer = self.cases.list_test_cases_with_http_info(project, limit=limit, cursor=cursor)
-        return [case.identifier for case in answer.data], answer.headers.get("Link")
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        return [case.identifier for case in answer.data], headers.get("link")
 
 
 session(Session)

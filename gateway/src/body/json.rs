@@ -82,8 +82,8 @@ pub(crate) fn parse<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T, P
 /// not have are ignored, since clients send whole records back.
 pub(crate) fn check_names<T: Changes>(fields: &Fields<'_>) -> Result<(), Problem> {
     let is_misspelt = |name: &str| nearest(name, T::FIELDS.iter().copied()).is_some();
-    let mut suspected = fields.keys().filter(|name| is_misspelt(name));
-    let misspelt = suspected.find_map(|name| Some((name, T::check_name(name).err()?)));
+    let mut unknown = fields.keys().filter_map(|name| Some((name, T::check_name(name).err()?)));
+    let misspelt = unknown.find(|(name, _)| is_misspelt(name));
     misspelt.map_or(Ok(()), |(name, advice)| Err(Problem::invalid(name, advice)))
 }
 

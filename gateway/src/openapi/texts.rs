@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Prefixes and suffixes that turn the name of a record into the name of one of its forms.
-const PREFIXES: [&str; 5] = ["New", "Debug", "Leased", "Automated", "Imported"];
+const PREFIXES: [&str; 6] = ["New", "Debug", "Leased", "Automated", "Imported", "Stored"];
 const SUFFIXES: [&str; 5] = ["DataChanges", "Changes", "Input", "Entry", "Summary"];
 
 /// Texts about fields: descriptions or examples.

@@ -2,8 +2,8 @@
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    DeleteFileRequest, DownloadFileRequest, File, FileContentsBatch, GetFileRequest,
-    ListFilesRequest,
+    DeleteFileRequest, DownloadFileRequest, FileContentsBatch, GetFileRequest, ListFilesRequest,
+    StoredFile,
 };
 use axum::{
     extract::State,
@@ -43,7 +43,7 @@ pub(super) fn slow_routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(upload)).routes(routes!(download))
 }
 
-impl Resource for File {}
+impl Resource for StoredFile {}
 
 /// The files to list.
 #[derive(Deserialize, IntoParams)]
@@ -61,7 +61,7 @@ struct FileFilter {
     get, path = "/api/projects/{projectId}/files", operation_id = "list_files", tag = "Files",
     params(FileFilter, Listing),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.FileService/ListFiles"))),
-    responses((status = OK, description = "The files", body = [File])),
+    responses((status = OK, description = "The files", body = [StoredFile])),
 )]
 async fn list(
     State(mut files): State<Files>,
@@ -79,13 +79,13 @@ async fn list(
     get, path = "/api/projects/{projectId}/files/{fileId}", operation_id = "get_file",
     tag = "Files",
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.FileService/GetFile"))),
-    responses((status = OK, description = "The file", body = File)),
+    responses((status = OK, description = "The file", body = StoredFile)),
 )]
 async fn get(
     State(mut files): State<Files>,
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
-) -> Result<Json<File>, Problem> {
+) -> Result<Json<StoredFile>, Problem> {
     let request = GetFileRequest { project_id, id };
     Ok(Json(files.get_file(caller.call(request)).await?.into_inner()))
 }
@@ -119,14 +119,14 @@ pub(super) struct FileInput {
             type and its name in `X-File-Name`",
         example = json!({"file": "MSI"})),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.FileService/UploadFile"))),
-    responses((status = CREATED, description = "The file has been stored", body = File)),
+    responses((status = CREATED, description = "The file has been stored", body = StoredFile)),
 )]
 async fn upload(
     State(mut files): State<Files>,
     caller: Caller,
     Path(project_id): Path<String>,
     upload: FileUpload,
-) -> Result<Created<Json<File>>, Problem> {
+) -> Result<Created<Json<StoredFile>>, Problem> {
     let files_of_project = format!("/api/projects/{project_id}/files");
     let file = upload.send(project_id, async |messages| {
         files.upload_file(caller.call_within(UPLOAD_TIMEOUT, messages)).await

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use assay_auth::Caller;
 use assay_proto::execution::{
-    AppendLiveLogRequest, LiveLog, LiveLogInput, LiveLogState, ReadLiveLogRequest,
+    AppendLiveLogRequest, GetLiveLogRequest, LiveLog, LiveLogInput, LiveLogState,
 };
 use axum::{
     extract::{FromRequestParts, State},
@@ -92,8 +92,8 @@ type ReportPath = (String, String, String);
 fn request(
     (project_id, execution_id, test_report_id): ReportPath,
     Position { offset, lease_id }: Position,
-) -> ReadLiveLogRequest {
-    ReadLiveLogRequest {
+) -> GetLiveLogRequest {
+    GetLiveLogRequest {
         project_id: unless_zero(project_id),
         execution_id,
         test_report_id,
@@ -108,9 +108,9 @@ fn request(
 /// Without a log, and once it has become an artifact, `LeaseId` is null. `0` instead of the id of the
 /// project is the permanent URL.
 #[utoipa::path(
-    get, operation_id = "read_live_log", tag = "Test reports", params(Position),
+    get, operation_id = "get_live_log", tag = "Test reports", params(Position),
     path = "/api/projects/{projectId}/executions/{executionId}/reports/{testReportId}/log",
-    extensions(("x-grpc-method" = json!("/assay.execution.v1.LiveLogService/ReadLiveLog"))),
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.LiveLogService/GetLiveLog"))),
     responses((status = OK, description = "A part of the log", body = LiveLog)),
 )]
 async fn read(
@@ -120,7 +120,7 @@ async fn read(
     Query(position): Query<Position>,
 ) -> Result<Json<LiveLog>, Problem> {
     let request = request(path, position);
-    Ok(Json(logs.read_live_log(caller.call(request)).await?.into_inner()))
+    Ok(Json(logs.get_live_log(caller.call(request)).await?.into_inner()))
 }
 
 /// The last part of the log that a reconnecting client has received.
@@ -165,7 +165,7 @@ impl LastPart {
 #[utoipa::path(
     get, operation_id = "watch_live_log", tag = "Test reports", params(Position, LastPart),
     path = "/api/projects/{projectId}/executions/{executionId}/reports/{testReportId}/log/stream",
-    extensions(("x-grpc-method" = json!("/assay.execution.v1.LiveLogService/ReadLiveLog"))),
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.LiveLogService/GetLiveLog"))),
     responses((
         status = OK, description = "The parts of the log",
         content((LiveLog = "text/event-stream")),
@@ -181,8 +181,8 @@ async fn stream(
     let request = request(path, last.position()?.unwrap_or(position));
     let caller = watched.caller.clone();
     // Fails before the response begins, if the test report does not exist.
-    logs.clone().read_live_log(caller.call(request.clone())).await?;
-    let request = ReadLiveLogRequest { wait_in_sec: Some(WAIT), ..request };
+    logs.clone().get_live_log(caller.call(request.clone())).await?;
+    let request = GetLiveLogRequest { wait_in_sec: Some(WAIT), ..request };
     let reader = Reader { logs, caller, request, is_over: false };
     let parts = stream::unfold(reader, Reader::next).take_until(watched.access_ended());
     let events = Sse::new(parts).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
@@ -194,7 +194,7 @@ struct Reader {
     logs: LiveLogs,
     caller: Caller,
     /// The request for the next part, which waits for it.
-    request: ReadLiveLogRequest,
+    request: GetLiveLogRequest,
     is_over: bool,
 }
 
@@ -206,7 +206,7 @@ impl Reader {
         }
         loop {
             let call = self.caller.call_within(LONG_POLL, self.request.clone());
-            let log = match self.logs.read_live_log(call).await {
+            let log = match self.logs.get_live_log(call).await {
                 Ok(log) => log.into_inner(),
                 Err(status) => {
                     self.is_over = true;

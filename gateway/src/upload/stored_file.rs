@@ -1,6 +1,8 @@
 //! Uploads of one file, of which nothing is held in memory: as the body itself, or in a form.
 
-use assay_proto::catalog::{File, UploadFileHead, UploadFileRequest, UploadFileTarget};
+use std::fmt::Write as _;
+
+use assay_proto::catalog::{StoredFile, UploadFileHead, UploadFileRequest, UploadFileTarget};
 use assay_proto::execution::FormFile;
 use axum::extract::{FromRequest, Request, multipart::Field};
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -74,8 +76,10 @@ impl FileUpload {
     pub(crate) async fn send(
         self,
         project_id: String,
-        call: impl AsyncFnOnce(Messages<UploadFileRequest>) -> Result<Response<Streaming<File>>, Status>,
-    ) -> Result<File, Problem> {
+        call: impl AsyncFnOnce(
+            Messages<UploadFileRequest>,
+        ) -> Result<Response<Streaming<StoredFile>>, Status>,
+    ) -> Result<StoredFile, Problem> {
         let target = UploadFileTarget { project_id, size: self.size };
         let first = UploadFileRequest {
             target: Some(target),
@@ -116,7 +120,11 @@ fn digest(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     for value in plain.chain(enclosed) {
         let bytes = BASE64_STANDARD.decode(value).ok().filter(|bytes| bytes.len() == 32);
         let invalid = || Problem::invalid("digest", "must be a SHA-256 in base64");
-        let hash: String = bytes.ok_or_else(invalid)?.iter().map(|b| format!("{b:02x}")).collect();
+        let bytes = bytes.ok_or_else(invalid)?;
+        let hash = bytes.iter().fold(String::new(), |mut hash, byte| {
+            let _ = write!(hash, "{byte:02x}");
+            hash
+        });
         if found.as_ref().is_some_and(|found| *found != hash) {
             return Err(Problem::invalid("digest", "must be the same in all headers"));
         }

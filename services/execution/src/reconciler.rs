@@ -178,9 +178,9 @@ async fn time_out(
     id: ExecutionId,
 ) -> Result<u64, Fault> {
     let mut timed_out = 0;
-    for lease in lease::store::silent(tx, customer, id).await? {
+    for lease in lease::silence::silent(tx, customer, id).await? {
         let patience = settings.patience(lease.maximum_duration_in_min);
-        if lease::store::prolong(tx, customer, &lease, patience).await? {
+        if lease::silence::prolong(tx, customer, &lease, patience).await? {
             continue;
         }
         timed_out += 1;

@@ -8,6 +8,7 @@
 
 pub(crate) mod attempt;
 pub(crate) mod backoff;
+pub(crate) mod due;
 pub(crate) mod outcome;
 pub(crate) mod rounds;
 pub(crate) mod store;

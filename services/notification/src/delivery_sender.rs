@@ -21,8 +21,9 @@ use crate::{
         DELIVERY,
         attempt::{Attempt, Tried},
         backoff,
+        due::{self, Due, Grouping},
         outcome::{Health, Outcome},
-        rounds::{self, Due, Grouping, Round},
+        rounds::{self, Round},
     },
     format,
     message::{Message, Messages},
@@ -140,7 +141,7 @@ impl Sender {
             let attempts = self.send(round, &messages, ends).await?;
             health = attempts.iter().fold(health, |health, one| health.after(&one.outcome));
             let has_time = Instant::now() < ends && !stopping.is_cancelled();
-            if attempts.len() < rounds::BATCH || !has_time {
+            if attempts.len() < due::BATCH || !has_time {
                 return self.finish(round, &attempts, health).await;
             }
             if !self.record(round, &attempts).await? {

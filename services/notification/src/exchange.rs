@@ -153,6 +153,6 @@ mod tests {
         let response = [(CONTENT_TYPE, large)].into_iter().collect();
         exchange.answered(&headers, &response, b"a\0b\xff\xe2\x82");
         assert_eq!(exchange.response_headers, []);
-        assert_eq!(exchange.response_body.as_deref(), Some("a\u{fffd}b\u{fffd}"));
+        assert_eq!(exchange.response_body.as_deref(), Some("a\u{fffd}b\u{fffd}\u{fffd}"));
     }
 }

@@ -10,6 +10,7 @@ async fn an_operation_can_be_tried_on_the_documentation_page() {
 
     browser.client.goto(&format!("{}/docs/", customer.url())).await.unwrap();
     browser.read_until(".info .title", |title| title.starts_with("Assay")).await;
+    browser.click("#operations-tag-Projects").await;
     browser.click("#operations-Projects-list_projects").await;
     let status = ".live-responses-table tbody .response-col_status";
     let execute = "#operations-Projects-list_projects .execute";

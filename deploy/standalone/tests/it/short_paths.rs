@@ -30,7 +30,7 @@ async fn an_id_alone_leads_to_its_record() {
     let instances = api.get(&format!("{long_report}/instances")).await.ok();
     let of = |name: &str| match name {
         "projectId" => project.rsplit('/').next().unwrap().to_owned(),
-        "executionId" => id(&execution).to_owned(),
+        "executionId" | "completedExecutionId" => id(&execution).to_owned(),
         "testCaseId" => field("TestCaseId"),
         "testPlanId" => field("TestPlanId"),
         "testReportId" => id(test).to_owned(),

@@ -118,9 +118,9 @@ async fn ended(subscriber: &Subscriber, child: Child) -> (Option<i32>, String) {
 async fn the_examples_end_and_name_the_reason_without_their_consumer() {
     let world = World::start().await;
     let nats = async_nats::connect(world.nats_url()).await.unwrap();
+    subscribe(&nats, "other").await;
     for (name, program) in [("rust", rust()), ("python", python())] {
         let subscriber = Subscriber::new(program, &[world.nats_url(), name], None);
-        subscribe(&nats, "other").await;
         let (code, reason) = ended(&subscriber, subscriber.start()).await;
         assert_eq!(code, Some(1), "{reason}");
         assert!(reason.contains(&format!("assay subscribers add {name}")), "{reason}");

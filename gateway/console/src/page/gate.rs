@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::{
     paged::unless_empty,
-    part::{below_set, facts},
+    part::{below_set, facts, number_field},
 };
 use crate::{
     api::{Api, Console},
@@ -24,7 +24,7 @@ use crate::{
     layout::Page,
     record::{Backtest, BacktestDifference, Gate, Project, TestSet},
     session::Session,
-    text::{clean, counted, number, plain, short_time},
+    text::{counted, number, plain, short_time},
 };
 
 pub(super) fn routes() -> Router<Console> {
@@ -177,7 +177,7 @@ fn form(project: Uuid, set: Uuid, entry: &Entry, required: usize, may_save: bool
     html! {
         form.filters action=(format!("/projects/{project}/sets/{set}/gate")) {
             @for (name, label, bounds, value) in fields {
-                (field(name, label, bounds, value.as_deref()))
+                (number_field(name, label, bounds, value.as_deref()))
             }
             label.check {
                 input type="checkbox" name="allowKnownFailures" value="true"
@@ -189,22 +189,6 @@ fn form(project: Uuid, set: Uuid, entry: &Entry, required: usize, may_save: bool
         }
         @if required > 0 {
             p.hint { (counted(i64::try_from(required).unwrap_or(i64::MAX), "test case")) " required." }
-        }
-    }
-}
-
-/// A number of a rule. Without one, the rule has its default.
-fn field(
-    name: &str,
-    label: &str,
-    (least, most): (i32, Option<i32>),
-    value: Option<&str>,
-) -> Markup {
-    html! {
-        label.field {
-            span { (label) }
-            input type="number" name=(name) min=(least) max=[most] step="any"
-                value=(clean(value.unwrap_or_default()));
         }
     }
 }

@@ -132,6 +132,22 @@ pub(super) fn execution_row(execution: &ExecutionEntry, with_set: bool) -> Marku
     }
 }
 
+/// A field for a number from `least` to `most`. Without a value, the interface has a default.
+pub(super) fn number_field(
+    name: &str,
+    label: &str,
+    (least, most): (i32, Option<i32>),
+    value: Option<&str>,
+) -> Markup {
+    html! {
+        label.field {
+            span { (label) }
+            input type="number" name=(name) min=(least) max=[most] step="any"
+                value=(clean(value.unwrap_or_default()));
+        }
+    }
+}
+
 /// A labelled field of a filter.
 pub(super) fn text_field(name: &str, label: &str, value: Option<&str>) -> Markup {
     html! {

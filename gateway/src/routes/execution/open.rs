@@ -5,7 +5,6 @@ use assay_proto::execution::{Execution, OpenExecutionInput, OpenExecutionRequest
 use axum::extract::State;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::location;
 use crate::{
     body::Body,
     idempotency::IdempotencyKey,
@@ -42,5 +41,5 @@ async fn open(
         ..OpenExecutionRequest::default()
     };
     let opened = Streamed::of(executions.open_execution(caller.call(request)).await?).await?;
-    Ok(Created(location(&opened.first), opened))
+    Ok(Created(format!("/api/executions/{}", opened.first.id), opened))
 }

@@ -5,8 +5,8 @@ use assay_database::begin;
 use assay_proto::{
     Fault, FileId, ProjectId,
     catalog::{
-        DeleteFileRequest, DownloadFileRequest, File, FileBatch, FileContentsBatch, FileRange,
-        GetFileRequest, ListFilesRequest, UploadFileRequest, file_service_server,
+        DeleteFileRequest, DownloadFileRequest, FileBatch, FileContentsBatch, FileRange,
+        GetFileRequest, ListFilesRequest, StoredFile, UploadFileRequest, file_service_server,
     },
 };
 use assay_rpc::list::{self, Batches};
@@ -20,7 +20,7 @@ use crate::project::store as projects;
 #[tonic::async_trait]
 impl file_service_server::FileService for Files {
     type ListFilesStream = Batches<FileBatch>;
-    type UploadFileStream = Batches<File>;
+    type UploadFileStream = Batches<StoredFile>;
     type DownloadFileStream = Batches<FileContentsBatch>;
 
     async fn list_files(
@@ -40,7 +40,10 @@ impl file_service_server::FileService for Files {
         .await
     }
 
-    async fn get_file(&self, request: Request<GetFileRequest>) -> Result<Response<File>, Status> {
+    async fn get_file(
+        &self,
+        request: Request<GetFileRequest>,
+    ) -> Result<Response<StoredFile>, Status> {
         let customer = Caller::of(&request)?.customer;
         let GetFileRequest { project_id, id } = request.into_inner();
         let (project, id) = (ProjectId::from_path(&project_id)?, FileId::from_path(&id)?);

@@ -3,7 +3,7 @@
 use assay_auth::Caller;
 use assay_proto::{
     ContentId, CustomerId, Fault, FileId, ProjectId, Rendered,
-    catalog::{File, UploadFileHead},
+    catalog::{StoredFile, UploadFileHead},
 };
 use assay_rpc::list::{Rows, Slice};
 use assay_storage::Place;
@@ -13,13 +13,13 @@ use crate::project::store as projects;
 
 /// A file, and where its contents are.
 #[derive(FromRow)]
-pub(super) struct StoredFile {
+pub(super) struct Placed {
     #[sqlx(flatten)]
-    pub(super) file: File,
+    pub(super) file: StoredFile,
     content_id: ContentId,
 }
 
-impl StoredFile {
+impl Placed {
     /// Returns where the contents of the file are.
     pub(super) fn place(&self, customer: CustomerId, project: ProjectId) -> Place {
         place(customer, project, self.content_id)
@@ -41,8 +41,8 @@ pub(super) async fn list(
     project: ProjectId,
     sha256: Option<&[u8; 32]>,
     slice: &Slice,
-) -> Result<Rows<Rendered<File>>, Fault> {
-    let (columns, live) = (File::COLUMNS, projects::is_live("$2"));
+) -> Result<Rows<Rendered<StoredFile>>, Fault> {
+    let (columns, live) = (StoredFile::COLUMNS, projects::is_live("$2"));
     let files = sqlx::query_as(AssertSqlSafe(format!(
         "select {columns} from {TABLES}
          where file.customer_id = $1 and file.project_id = $2 and file.id < $3 and {live}
@@ -65,8 +65,8 @@ pub(super) async fn get(
     customer: CustomerId,
     project: ProjectId,
     id: FileId,
-) -> Result<StoredFile, Fault> {
-    let (columns, live) = (File::COLUMNS, projects::is_live("$2"));
+) -> Result<Placed, Fault> {
+    let (columns, live) = (StoredFile::COLUMNS, projects::is_live("$2"));
     let file = sqlx::query_as(AssertSqlSafe(format!(
         "select {columns}, content_id from {TABLES}
          where file.customer_id = $1 and file.project_id = $2 and file.id = $3 and {live}"
@@ -120,7 +120,7 @@ pub(super) async fn insert(
     project: ProjectId,
     content: ContentId,
     head: &UploadFileHead,
-) -> Result<File, Fault> {
+) -> Result<StoredFile, Fault> {
     let id = FileId::new();
     sqlx::query(
         "insert into file

@@ -64,20 +64,13 @@ pub(super) async fn sizes(
     Ok(sizes.bind(customer).fetch_one(db).await?)
 }
 
-#[derive(FromRow)]
-struct Row {
-    customer_id: CustomerId,
-    folder_id: Uuid,
-    content_id: ContentId,
-}
-
 /// Marks up to 100 abandoned contents after one of them as being removed, and returns where they are. An
 /// upload in progress touches its row every minute.
 pub(super) async fn abandon(
     db: impl PgExecutor<'_>,
     after: Option<Uuid>,
 ) -> Result<Vec<Place>, Fault> {
-    let rows: Vec<Row> = sqlx::query_as(
+    let rows: Vec<(CustomerId, Uuid, ContentId)> = sqlx::query_as(
         "with abandoned as (
              select customer_id, content_id from stray_content
              where (touched_at < now() - interval '15 minutes' or is_removed)
@@ -92,12 +85,11 @@ pub(super) async fn abandon(
                and stray.content_id = abandoned.content_id
              returning stray.customer_id, stray.folder_id, stray.content_id
          )
-         select * from marked order by content_id",
+         select customer_id, folder_id, content_id from marked order by content_id",
     )
     .bind(after)
     .fetch_all(db)
     .await?;
-    let place =
-        |row: Row| Place { customer: row.customer_id, folder: row.folder_id, id: row.content_id.0 };
+    let place = |(customer, folder, id): (_, _, ContentId)| Place { customer, folder, id: id.0 };
     Ok(rows.into_iter().map(place).collect())
 }

@@ -4,7 +4,7 @@ use assay_auth::Caller;
 use assay_database::begin;
 use assay_proto::{
     ContentId, Fault, ProjectId,
-    catalog::{File, UploadFileHead, UploadFileRequest},
+    catalog::{StoredFile, UploadFileHead, UploadFileRequest},
 };
 use assay_storage::{Pieces, Place};
 use tokio::sync::oneshot;
@@ -19,7 +19,7 @@ impl Files {
         &self,
         caller: &Caller,
         messages: Streaming<UploadFileRequest>,
-    ) -> Result<File, Status> {
+    ) -> Result<StoredFile, Status> {
         let opened = intake::open(messages).await?;
         let project = ProjectId::from_path(&opened.target.project_id)?;
         let (head, expected) = (opened.head.clone(), rules::valid(&opened.head)?);
@@ -69,7 +69,7 @@ impl Files {
         head: UploadFileHead,
         expected: Option<[u8; 32]>,
         (pieces, hash): (Pieces, oneshot::Receiver<Vec<u8>>),
-    ) -> Result<(File, bool), Status> {
+    ) -> Result<(StoredFile, bool), Status> {
         let size = self.store.put(place, self.largest(), pieces).await?;
         let sha256 = hash.await.map_err(Fault::internal)?;
         if expected.is_some_and(|expected| expected[..] != sha256) {
@@ -86,7 +86,7 @@ impl Files {
         head: &UploadFileHead,
         sha256: &[u8],
         size: i64,
-    ) -> Result<(File, bool), Fault> {
+    ) -> Result<(StoredFile, bool), Fault> {
         let project = ProjectId(place.folder);
         let mut tx = begin(&self.db).await?;
         projects::lock_shared(&mut tx, caller.customer, project).await?;

@@ -46,8 +46,8 @@ pub(super) async fn resolve(
         &mut input.installation_file_name,
         &mut input.instruction_file_name,
     ];
-    let named = ["SoftwareFileId", "InstallationFileId", "InstructionFileId"];
-    for ((name, field), is_cleared) in names.into_iter().zip(named).zip(is_cleared) {
+    let ids = ["SoftwareFileId", "InstallationFileId", "InstructionFileId"];
+    for ((name, field), is_cleared) in names.into_iter().zip(ids).zip(is_cleared) {
         match files.get(field) {
             Some(file) => *name = Some(file.name.clone()),
             None if is_cleared => *name = None,

@@ -21,7 +21,7 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
 
 async fn download(
     user: &User,
-    file: &File,
+    file: &StoredFile,
     range: Option<FileRange>,
 ) -> Answer<(FileContentsBatch, Vec<u8>)> {
     let request = DownloadFileRequest {
@@ -36,7 +36,7 @@ async fn download(
     Ok((head, chunks.concat()))
 }
 
-async fn delete(user: &User, file: &File) -> Answer<()> {
+async fn delete(user: &User, file: &StoredFile) -> Answer<()> {
     let request = DeleteFileRequest { project_id: file.project_id.clone(), id: file.id.clone() };
     user.files().delete_file(user.call(request)).await.map(Response::into_inner)
 }
@@ -242,7 +242,7 @@ async fn files_of_other_customers_and_projects_are_not_found() {
         (user.project().await, user.project().await, stranger.project().await);
     let file = user.upload(&project, "a.msi", b"MSI").await.unwrap();
     for (user, project) in [(&user, &other), (&stranger, &foreign), (&stranger, &project)] {
-        let elsewhere = File { project_id: project.id.clone(), ..file.clone() };
+        let elsewhere = StoredFile { project_id: project.id.clone(), ..file.clone() };
         assert_eq!(fault(download(user, &elsewhere, None).await), "not_found");
         assert_eq!(fault(delete(user, &elsewhere).await), "not_found");
         let request = GetFileRequest { project_id: project.id.clone(), id: file.id.clone() };

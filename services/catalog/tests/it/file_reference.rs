@@ -9,7 +9,7 @@ use crate::{
     world::{Answer, World, fault, invalid_fields},
 };
 
-async fn delete(user: &User, file: &File) -> Answer<()> {
+async fn delete(user: &User, file: &StoredFile) -> Answer<()> {
     let request = DeleteFileRequest { project_id: file.project_id.clone(), id: file.id.clone() };
     user.files().delete_file(user.call(request)).await.map(Response::into_inner)
 }

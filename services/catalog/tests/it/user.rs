@@ -1,5 +1,8 @@
 //! A user of the catalog, with the requests that most tests need.
 
+mod file;
+mod target;
+
 use assay_proto::{
     PlanStatus, Reference,
     catalog::{
@@ -18,6 +21,7 @@ use assay_testkit::TestUser;
 use futures::TryStreamExt as _;
 use tonic::{Request, Response, Streaming};
 
+pub(crate) use self::{file::messages, target::web_page};
 use crate::world::{Answer, collect_set};
 
 /// A user of the catalog.
@@ -101,23 +105,6 @@ impl User {
         let created = self.cases().batch_create_test_cases(self.call(request)).await?;
         let created = outcomes(created).await?.into_iter();
         Ok(created.map(|created| created.map(Option::unwrap)).collect())
-    }
-
-    /// Uploads a file in these messages.
-    pub(crate) async fn send_file(&self, messages: Vec<UploadFileRequest>) -> Answer<File> {
-        let request = self.call(futures::stream::iter(messages));
-        let mut stored = self.files().upload_file(request).await?.into_inner();
-        Ok(stored.message().await?.expect("the stored file"))
-    }
-
-    /// Uploads a file with these contents.
-    pub(crate) async fn upload(
-        &self,
-        project: &Project,
-        name: &str,
-        contents: &[u8],
-    ) -> Answer<File> {
-        self.send_file(messages(project, name, contents)).await
     }
 
     /// Creates a test case with this identifier.
@@ -267,106 +254,6 @@ impl User {
         };
         collect_set(self.sets().update_test_set(self.call(request)).await?.into_inner()).await
     }
-
-    pub(crate) async fn subject(&self, project: &Project) -> SubjectEntry {
-        self.create_subject(project, web_page()).await.unwrap()
-    }
-
-    pub(crate) async fn create_subject(
-        &self,
-        project: &Project,
-        subject: SubjectInput,
-    ) -> Answer<SubjectEntry> {
-        let project_id = project.id.clone();
-        let request = CreateSubjectRequest { project_id, subject: Some(subject) };
-        self.subjects().create_subject(self.call(request)).await.map(Response::into_inner)
-    }
-
-    pub(crate) async fn get_subject(&self, project: &Project, id: &str) -> Subject {
-        let request = GetSubjectRequest { project_id: project.id.clone(), id: id.to_owned() };
-        self.subjects().get_subject(self.call(request)).await.unwrap().into_inner()
-    }
-
-    pub(crate) async fn update_subject(
-        &self,
-        subject: &Subject,
-        changes: SubjectInput,
-        fields: &[&str],
-    ) -> Answer<Subject> {
-        let request = UpdateSubjectRequest {
-            project_id: subject.project_id.clone(),
-            id: subject.id.clone(),
-            data_version: Some(subject.data_version.clone()),
-            changes: Some(changes),
-            fields: owned(fields),
-        };
-        self.subjects().update_subject(self.call(request)).await.map(Response::into_inner)
-    }
-
-    pub(crate) async fn create_environment(
-        &self,
-        project: &Project,
-        environment: EnvironmentInput,
-    ) -> Answer<EnvironmentEntry> {
-        let project_id = project.id.clone();
-        let request = CreateEnvironmentRequest { project_id, environment: Some(environment) };
-        self.environments().create_environment(self.call(request)).await.map(Response::into_inner)
-    }
-
-    pub(crate) async fn environment(&self, project: &Project) -> EnvironmentEntry {
-        let environment = EnvironmentInput { name: "Lab".into(), ..EnvironmentInput::default() };
-        self.create_environment(project, environment).await.unwrap()
-    }
-
-    pub(crate) async fn get_environment(&self, project: &Project, id: &str) -> Environment {
-        let request = GetEnvironmentRequest { project_id: project.id.clone(), id: id.to_owned() };
-        self.environments().get_environment(self.call(request)).await.unwrap().into_inner()
-    }
-
-    pub(crate) async fn update_environment(
-        &self,
-        environment: &Environment,
-        changes: EnvironmentInput,
-        fields: &[&str],
-    ) -> Answer<Environment> {
-        let request = UpdateEnvironmentRequest {
-            project_id: environment.project_id.clone(),
-            id: environment.id.clone(),
-            data_version: Some(environment.data_version.clone()),
-            changes: Some(changes),
-            fields: owned(fields),
-        };
-        self.environments().update_environment(self.call(request)).await.map(Response::into_inner)
-    }
-}
-
-/// The messages of an upload, in chunks of 1 MiB.
-pub(crate) fn messages(project: &Project, name: &str, contents: &[u8]) -> Vec<UploadFileRequest> {
-    let head = UploadFileHead { name: name.to_owned(), ..UploadFileHead::default() };
-    let target = UploadFileTarget { project_id: project.id.clone(), size: None };
-    let first = UploadFileRequest {
-        target: Some(target),
-        head: Some(head),
-        ..UploadFileRequest::default()
-    };
-    let chunks = contents.chunks(1 << 20).map(|chunk| UploadFileRequest {
-        chunk: chunk.to_vec().into(),
-        ..UploadFileRequest::default()
-    });
-    let last = UploadFileRequest { last: true, ..UploadFileRequest::default() };
-    std::iter::once(first).chain(chunks).chain([last]).collect()
-}
-
-/// A valid input for a subject.
-pub(crate) fn web_page() -> SubjectInput {
-    let mut subject = SubjectInput {
-        identifier: "1.0".into(),
-        name: "Web shop".into(),
-        uri: "https://shop.example".into(),
-        ..SubjectInput::default()
-    };
-    subject.set_subject_type(SubjectType::Webpage);
-    subject
 }
 
 pub(crate) fn owned(texts: &[&str]) -> Vec<String> {

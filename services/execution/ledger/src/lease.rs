@@ -4,6 +4,8 @@
 //! not lost, and a lease is lost under the same lock. So if two engines work on the same schedule,
 //! only the results of the later one count.
 
+pub mod occupation;
+pub mod silence;
 pub mod store;
 
 use assay_proto::Fault;

@@ -65,7 +65,9 @@ async fn take(
             break;
         }
         let most = match queue.exclusive() {
-            Some(environment) => i32::from(lease::store::is_free(tx, customer, environment).await?),
+            Some(environment) => {
+                i32::from(lease::occupation::is_free(tx, customer, environment).await?)
+            }
             None => room,
         };
         if most > 0 {
@@ -89,7 +91,7 @@ async fn occupy(
         let queue = QueueName::stored(schedule.target_group.clone());
         if let Some(environment) = queue.exclusive() {
             let project = schedule.project_id;
-            lease::store::occupy(tx, customer, project, environment, *lease).await?;
+            lease::occupation::occupy(tx, customer, project, environment, *lease).await?;
         }
     }
     Ok(())

@@ -101,7 +101,7 @@ async fn leave(
     queue: &QueueName,
 ) -> Result<(), Fault> {
     if queue.exclusive().is_some() {
-        lease::store::leave(&mut tx, customer, lease.id).await?;
+        lease::occupation::leave(&mut tx, customer, lease.id).await?;
         tx.commit().await?;
         notify_of_free(queues, customer, queue).await;
     }

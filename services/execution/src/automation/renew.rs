@@ -42,7 +42,7 @@ impl Renewal<'_> {
         let poll = || async {
             let state = self.limits.read(customer, self.renew(customer, id)).await?;
             let stops = !state.r#continue;
-            *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(state.clone());
+            *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
             Ok(stops.then_some(state))
         };
         let stopped = self.queue.wait_for_stop(customer, execution, wait, poll).await?;

@@ -86,11 +86,11 @@ impl EngineService {
         let running = store::running(&self.db, customer).await?;
         let running = running.iter().filter(|(queue, _)| queue.is_served_by(offered));
         let running = count(running.map(|(_, count)| count).sum());
-        let queued = count(lengths.iter().map(|(queued, _)| queued).sum());
+        let waiting = count(lengths.iter().map(|(waiting, _)| waiting).sum());
         Ok(QueueLength {
-            queued,
+            queued: waiting,
             running,
-            total: queued.saturating_add(running),
+            total: waiting.saturating_add(running),
             queued_since: lengths.into_iter().filter_map(|(_, since)| since).min(),
         })
     }

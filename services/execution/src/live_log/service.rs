@@ -6,7 +6,7 @@ use assay_ledger::lease;
 use assay_proto::{
     CustomerId, ExecutionId, Fault, LeaseId, ProjectId, TestReportId,
     execution::{
-        AppendLiveLogRequest, LiveLog, LiveLogState, ReadLiveLogRequest, live_log_service_server,
+        AppendLiveLogRequest, GetLiveLogRequest, LiveLog, LiveLogState, live_log_service_server,
     },
 };
 use sqlx::PgPool;
@@ -52,9 +52,9 @@ impl live_log_service_server::LiveLogService for LiveLogService {
         Ok(Response::new(LiveLogState { size, is_full: size >= LARGEST_LOG }))
     }
 
-    async fn read_live_log(
+    async fn get_live_log(
         &self,
-        request: Request<ReadLiveLogRequest>,
+        request: Request<GetLiveLogRequest>,
     ) -> Result<Response<LiveLog>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();

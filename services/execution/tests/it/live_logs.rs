@@ -6,8 +6,8 @@ use anyhow::Result;
 use assay_execution::QuotaConfig;
 use assay_proto::Batch as _;
 use assay_proto::execution::{
-    AppendLiveLogRequest, Lease, ListArtifactsRequest, LiveLog, LiveLogInput, LiveLogState,
-    ReadLiveLogRequest, artifact_service_client::ArtifactServiceClient,
+    AppendLiveLogRequest, GetLiveLogRequest, Lease, ListArtifactsRequest, LiveLog, LiveLogInput,
+    LiveLogState, artifact_service_client::ArtifactServiceClient,
     live_log_service_client::LiveLogServiceClient,
 };
 use assay_testkit::TestUser;
@@ -42,7 +42,7 @@ impl World {
         offset: i64,
         wait: i32,
     ) -> Result<LiveLog, Status> {
-        let request = ReadLiveLogRequest {
+        let request = GetLiveLogRequest {
             project_id: None,
             execution_id: lease.execution_id.clone(),
             test_report_id: lease.test_report_id.clone(),
@@ -52,7 +52,7 @@ impl World {
         };
         let request = user.caller.call_within(Duration::from_secs(40), request);
         let mut logs = LiveLogServiceClient::new(self.execution.clone());
-        Ok(logs.read_live_log(request).await?.into_inner())
+        Ok(logs.get_live_log(request).await?.into_inner())
     }
 
     /// Returns the names and sizes of the artifacts of an execution.
@@ -184,11 +184,11 @@ async fn logs_are_bounded_and_belong_to_a_customer() -> Result<()> {
 async fn logs_count_for_the_quota_of_artifacts() -> Result<()> {
     let quota = QuotaConfig { artifacts_gib: 1, ..QuotaConfig::default() };
     let world = World::with_quota(quota).await?;
-    let lease = world.leased().await?;
     sqlx::query("insert into usage values ($1, 'artifacts', 1 << 30)")
         .bind(world.user.customer)
         .execute(&world.db)
         .await?;
+    let lease = world.leased().await?;
     let refused = world.append(&lease.id, "one", None).await.unwrap_err();
     assert_eq!(reason(&refused), "quota_exceeded");
     Ok(())

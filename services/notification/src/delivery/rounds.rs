@@ -1,35 +1,26 @@
 //! Rounds in PostgreSQL: webhooks of all customers are claimed with their due deliveries, and
 //! released with the outcome of each attempt.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
-use assay_proto::{
-    CustomerId, Fault, Timestamp, WebhookId,
-    notification::{Notification, WebhookFormat},
-    value_of,
-};
+use assay_proto::{CustomerId, Fault, WebhookId, notification::WebhookFormat, value_of};
 use assay_work::{Age, Turns};
-use futures::TryStreamExt;
-use prost::Message as _;
-use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction, types::Json};
+use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
 use uuid::Uuid;
 
 use super::{
     attempt::{self, Attempt},
+    due::{self, Due, Grouping},
     outcome::{Health, Outcome},
 };
 use crate::secret::Sealed;
 
-/// Maximum number of deliveries that are read at once, and while the webhook fails or no round comes to an
-/// end: then the first delivery may be the cause.
-pub(crate) const BATCH: usize = 128;
+/// Maximum number of deliveries while the webhook fails or no round comes to an end: then the first
+/// delivery may be the cause.
 const PROBE: usize = 1;
 
 /// Maximum number of notifications in a digest.
 const LONGEST_DIGEST: i64 = 500;
-
-/// Maximum size of the notifications that are read for one request, in bytes.
-const LARGEST_GROUP: usize = 4 << 20;
 
 /// A claimed webhook, with some of its due deliveries.
 pub(crate) struct Round {
@@ -49,28 +40,6 @@ pub(crate) struct Round {
     pub(crate) due: Vec<Due>,
 }
 
-/// How deliveries of a webhook are sent together in one request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Grouping {
-    /// Maximum number in a request.
-    pub(crate) most: i64,
-    /// Deliveries that are due within this time are sent, too, so that an upload is not torn apart.
-    ahead: Duration,
-}
-
-/// A due delivery.
-#[derive(sqlx::FromRow)]
-pub(crate) struct Due {
-    webhook_id: WebhookId,
-    #[sqlx(flatten)]
-    pub(crate) notification: Notification,
-    pub(crate) created_at: Timestamp,
-    /// Number of previous attempts.
-    pub(crate) attempts: i32,
-    /// Trace context of the notification.
-    pub(crate) trace: Json<HashMap<String, String>>,
-}
-
 /// The webhooks with deliveries that are not finished. A recursive query finds them with one index lookup
 /// each, however many deliveries are waiting.
 const WAITING: &str = "waiting (webhook_id) as (
@@ -82,20 +51,6 @@ const WAITING: &str = "waiting (webhook_id) as (
              order by webhook_id limit 1)
      from waiting where waiting.webhook_id is not null
  )";
-
-impl Claimed {
-    fn grouping(&self) -> Option<Grouping> {
-        // One delivery at a time shows which one no program survives.
-        let most = |most| if self.taken > 1 { 1 } else { most };
-        if self.digest != "None" {
-            return Some(Grouping { most: most(LONGEST_DIGEST), ahead: Duration::ZERO });
-        }
-        let window = u64::try_from(self.batch_window_in_sec).unwrap_or_default();
-        let grouping =
-            Grouping { most: most(i64::from(self.batch_size)), ahead: Duration::from_secs(window) };
-        (self.batch_size > 1).then_some(grouping)
-    }
-}
 
 #[derive(sqlx::FromRow)]
 struct Claimed {
@@ -114,6 +69,20 @@ struct Claimed {
     is_failing: bool,
     taken: i32,
     timestamp: i64,
+}
+
+impl Claimed {
+    fn grouping(&self) -> Option<Grouping> {
+        // One delivery at a time shows which one no program survives.
+        let most = |most| if self.taken > 1 { 1 } else { most };
+        if self.digest != "None" {
+            return Some(Grouping { most: most(LONGEST_DIGEST), ahead: Duration::ZERO });
+        }
+        let window = u64::try_from(self.batch_window_in_sec).unwrap_or_default();
+        let grouping =
+            Grouping { most: most(i64::from(self.batch_size)), ahead: Duration::from_secs(window) };
+        (self.batch_size > 1).then_some(grouping)
+    }
 }
 
 /// Claims up to `limit` webhooks that have due deliveries, those first that have waited longest. A
@@ -169,7 +138,7 @@ pub(crate) async fn claim(
         return Ok(Vec::new());
     }
     let ids: Vec<_> = claimed.iter().map(|claimed| claimed.id).collect();
-    let mut due = due(db, &ids).await?;
+    let mut due = due::due(db, &ids).await?;
     let rounds = claimed.into_iter().map(|claimed| Round {
         webhook: claimed.id,
         claim: claimed.claim,
@@ -230,60 +199,20 @@ pub(crate) async fn read_more(db: &PgPool, round: &mut Round) -> Result<(), Faul
     let unchanged = unchanged.bind(round.customer).bind(round.webhook).bind(round.revision);
     let unchanged = unchanged.bind(round.claim);
     let is_unchanged: bool = unchanged.fetch_one(db).await?;
-    round.due = if is_unchanged { due(db, &[round.webhook]).await? } else { Vec::new() };
+    round.due = if is_unchanged { due::due(db, &[round.webhook]).await? } else { Vec::new() };
     Ok(())
 }
 
-/// Reads the due deliveries of webhooks, those first that have waited longest.
-async fn due(db: impl PgExecutor<'_>, webhooks: &[WebhookId]) -> Result<Vec<Due>, Fault> {
-    let limit = i64::try_from(BATCH).map_err(Fault::internal)?;
-    let columns = Notification::COLUMNS;
-    let due = sqlx::query_as(AssertSqlSafe(format!(
-        "select webhook_id, attempts, created_at, trace, {columns}
-         from unnest($1::uuid[]) as webhook (webhook_id), lateral (
-             select notification_id, attempts, trace from webhook_delivery d
-             where d.webhook_id = webhook.webhook_id and d.next_attempt_at <= now()
-             order by d.next_attempt_at
-             limit $2
-         ) as due join notification on id = notification_id"
-    )));
-    Ok(due.bind(webhooks).bind(limit).fetch_all(db).await?)
-}
-
-/// Reads the due deliveries that are sent together, up to their maximum number and size. Returns whether
-/// there may be more.
+/// Replaces the deliveries of a round by those that are sent together next. Returns whether there may be
+/// more.
 pub(crate) async fn read_group(
     db: &PgPool,
     round: &mut Round,
     grouping: Grouping,
 ) -> Result<bool, Fault> {
-    let columns = Notification::COLUMNS;
-    let due = sqlx::query_as::<_, Due>(AssertSqlSafe(format!(
-        "select webhook_id, attempts, created_at, trace, {columns}
-         from (
-             select webhook_id, notification_id, attempts, trace from webhook_delivery
-             where webhook_id = $1 and next_attempt_at <= now() + make_interval(secs => $2)
-               and exists (select from webhook w where w.id = $1 and w.claim = $4)
-             order by next_attempt_at, notification_id
-             limit $3
-         ) as due join notification on id = notification_id
-         order by id"
-    )));
-    let due = due.bind(round.webhook).bind(grouping.ahead.as_secs_f64()).bind(grouping.most);
-    let mut due = due.bind(round.claim).fetch(db);
-    let (mut read, mut size) = (Vec::<Due>::new(), 0);
-    let mut is_cut = false;
-    while let Some(one) = due.try_next().await? {
-        size += one.notification.encoded_len();
-        is_cut |= size > LARGEST_GROUP && !read.is_empty();
-        if !is_cut {
-            read.push(one);
-        }
-    }
-    let count = i64::try_from(read.len()).map_err(Fault::internal)?;
-    drop(due);
-    round.due = read;
-    Ok(is_cut || count == grouping.most)
+    let (due, is_more) = due::group(db, round.webhook, round.claim, grouping).await?;
+    round.due = due;
+    Ok(is_more)
 }
 
 /// Locks the webhook of a round. Returns whether it is still claimed by that round.

@@ -53,21 +53,34 @@ async fn outage(reader: &Reader, project: &str) -> String {
     .await
 }
 
-/// Widths in pixels, and whether the colours are dark.
-type Look = (u32, bool);
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_are_accessible_on_screens() {
+    assert_accessible(1200, false).await;
+}
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_are_accessible_in_light_and_dark_colours_on_screens() {
-    assert_accessible(&[(1200, false), (1200, true)]).await;
+async fn pages_are_accessible_in_dark_colours_on_screens() {
+    assert_accessible(1200, true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_are_accessible_on_phones() {
+    assert_accessible(360, false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_are_accessible_in_dark_colours_on_phones() {
+    assert_accessible(360, true).await;
 }
 
 /// 320 pixels are a screen at 400 %.
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_are_accessible_in_light_and_dark_colours_on_phones() {
-    assert_accessible(&[(360, false), (360, true), (320, false)]).await;
+async fn pages_are_accessible_on_enlarged_screens() {
+    assert_accessible(320, false).await;
 }
 
-async fn assert_accessible(looks: &[Look]) {
+/// Opens every page in a window of this width, in pixels.
+async fn assert_accessible(width: u32, is_dark: bool) {
     let customer = Customer::new().await;
     let reader = Reader::new(&customer).await;
     reader.upload(&junit("", "no printer")).await;
@@ -121,24 +134,22 @@ async fn assert_accessible(looks: &[Look]) {
         "/account".to_owned(),
         "/nothing".to_owned(),
     ];
-    for &(width, is_dark) in looks {
-        let browser = Browser::open_in((width, 1600), is_dark).await;
-        browser.client.goto(&format!("{}/login", reader.url)).await.unwrap();
-        let shown = "return [innerWidth, matchMedia('(prefers-color-scheme: dark)').matches]";
-        let shown = browser.client.execute(shown, Vec::new()).await.unwrap();
-        assert_eq!(shown, json!([width, is_dark]));
-        let none = (json!([]), Value::Bool(false));
-        for page in ["/reset-password", "/forgot-password", "/login"] {
-            browser.client.goto(&format!("{}{page}", reader.url)).await.unwrap();
-            assert_eq!(browser.violations().await, none, "{page} {width} {is_dark}");
-            browser.take_picture(page, width, is_dark).await;
-        }
-        reader.log_in(&browser).await;
-        for page in &pages {
-            reader.open(&browser, page).await;
-            assert_eq!(browser.violations().await, none, "{page} {width} {is_dark}");
-            browser.take_picture(page, width, is_dark).await;
-        }
-        browser.client.clone().close().await.unwrap();
+    let browser = Browser::open_in((width, 1600), is_dark).await;
+    browser.client.goto(&format!("{}/login", reader.url)).await.unwrap();
+    let shown = "return [innerWidth, matchMedia('(prefers-color-scheme: dark)').matches]";
+    let shown = browser.client.execute(shown, Vec::new()).await.unwrap();
+    assert_eq!(shown, json!([width, is_dark]));
+    let none = (json!([]), Value::Bool(false));
+    for page in ["/reset-password", "/forgot-password", "/login"] {
+        browser.client.goto(&format!("{}{page}", reader.url)).await.unwrap();
+        assert_eq!(browser.violations().await, none, "{page} {width} {is_dark}");
+        browser.take_picture(page, width, is_dark).await;
     }
+    reader.log_in(&browser).await;
+    for page in &pages {
+        reader.open(&browser, page).await;
+        assert_eq!(browser.violations().await, none, "{page} {width} {is_dark}");
+        browser.take_picture(page, width, is_dark).await;
+    }
+    browser.client.clone().close().await.unwrap();
 }

@@ -83,7 +83,7 @@ async fn check_typescript(client: &str) {
 
 async fn check_python(client: &str, session: &str) {
     let dir = generated(client, "python").await;
-    let mut python = Command::new(at("target/tools/clients/python/bin/python"));
+    let mut python = Command::new(at("target/tools/clients/python/bin").join("python"));
     python.arg(session);
     run_session(python, &dir).await;
 }

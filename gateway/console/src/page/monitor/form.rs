@@ -5,9 +5,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    page::{paged::unless_empty, part::text_field},
+    page::{
+        paged::unless_empty,
+        part::{number_field, text_field},
+    },
     record::Monitor,
-    text::{clean, plain},
+    text::plain,
 };
 
 /// The measures and the actions of the interface, and what the form calls them.
@@ -113,11 +116,11 @@ pub(super) fn form(
             @if let Some(version) = version { input type="hidden" name="version" value=(version); }
             (text_field("name", "Name", Some(&entry.name)))
             (choice("measure", "Measures", &MEASURES, &entry.measure))
-            (number("threshold", "Acts from", (0, None), entry.threshold.as_deref()))
-            (number("runs", "In the last runs", (5, Some(50)), entry.runs.as_deref()))
+            (number_field("threshold", "Acts from", (0, None), entry.threshold.as_deref()))
+            (number_field("runs", "In the last runs", (5, Some(50)), entry.runs.as_deref()))
             (text_field("branch", "Branch (empty: the default branch)", Some(&entry.branch)))
             (choice("action", "Action", &ACTIONS, &entry.action))
-            (number("recoverAfter", "Lifts after passed runs", (1, Some(50)), entry.recover_after.as_deref()))
+            (number_field("recoverAfter", "Lifts after passed runs", (1, Some(50)), entry.recover_after.as_deref()))
             label.check {
                 input type="checkbox" name="dryRun" value="true" checked[entry.dry_run.is_some()];
                 " Dry run: only record what it would have done"
@@ -137,21 +140,6 @@ fn choice(name: &str, label: &str, options: &[(&str, &str)], value: &str) -> Mar
                     option value=(option) selected[*option == value] { (meaning) }
                 }
             }
-        }
-    }
-}
-
-fn number(
-    name: &str,
-    label: &str,
-    (least, most): (i32, Option<i32>),
-    value: Option<&str>,
-) -> Markup {
-    html! {
-        label.field {
-            span { (label) }
-            input type="number" name=(name) min=(least) max=[most] step="any"
-                value=(clean(value.unwrap_or_default()));
         }
     }
 }

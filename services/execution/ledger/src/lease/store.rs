@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use assay_auth::Caller;
 use assay_proto::{
-    CustomerId, EnvironmentId, ExecutionId, Fault, InstanceId, LeaseId, ProjectId, ScheduleId,
-    SubjectId, TestPlanId, TestReportId, Timestamp,
+    CustomerId, EnvironmentId, ExecutionId, Fault, LeaseId, ScheduleId, SubjectId, TestPlanId,
+    Timestamp,
     catalog::{AutomatedTestPlan, Environment, Subject},
     execution::Lease,
 };
-use chrono::DateTime;
 use sqlx::{FromRow, PgExecutor, PgTransaction};
 
 use super::{LeaseStatus, lost};
@@ -99,65 +98,6 @@ pub async fn status(
         Some(_) => LeaseStatus::Lost,
     };
     Ok((status, expires_at))
-}
-
-/// Whether an environment is free for another test. While it is, and until the transaction ends, no
-/// other transaction occupies it.
-///
-/// An environment is occupied as long as the lease of its last test is held. An engine whose execution
-/// was canceled may still be stopping the test: it has until its lease would have been lost.
-pub async fn is_free(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    environment: EnvironmentId,
-) -> Result<bool, Fault> {
-    let locked = sqlx::query_scalar(
-        "select pg_try_advisory_xact_lock(hashtextextended($1::text || $2::text, 0))",
-    );
-    // Another transaction is about to occupy it.
-    if !locked.bind(customer).bind(environment).fetch_one(&mut **tx).await? {
-        return Ok(false);
-    }
-    let free = sqlx::query_scalar(
-        "select not exists (
-             select from occupied_environment o
-             join lease l on l.customer_id = o.customer_id and l.id = o.lease_id
-             where o.customer_id = $1 and o.environment_id = $2
-               and (l.ended_at is null or l.outcome = 'Canceled' and l.expires_at > now())
-         )",
-    );
-    Ok(free.bind(customer).bind(environment).fetch_one(&mut **tx).await?)
-}
-
-/// Occupies a free environment for the test of a lease.
-pub async fn occupy(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    project: ProjectId,
-    environment: EnvironmentId,
-    lease: LeaseId,
-) -> Result<(), Fault> {
-    let occupy = sqlx::query(
-        "insert into occupied_environment (customer_id, environment_id, project_id, lease_id)
-         values ($1, $2, $3, $4)
-         on conflict (customer_id, environment_id) do update set lease_id = excluded.lease_id",
-    );
-    occupy.bind(customer).bind(environment).bind(project).bind(lease).execute(&mut **tx).await?;
-    Ok(())
-}
-
-/// Records that the engine of a canceled lease has stopped its test.
-pub async fn leave(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    id: LeaseId,
-) -> Result<(), Fault> {
-    let leave = sqlx::query(
-        "update lease set expires_at = least(expires_at, now())
-         where customer_id = $1 and id = $2 and outcome = 'Canceled'",
-    );
-    leave.bind(customer).bind(id).execute(&mut **tx).await?;
-    Ok(())
 }
 
 /// Inserts a lease on each of the schedules.
@@ -340,70 +280,6 @@ pub async fn expire(
          returning schedule_id",
     );
     Ok(expired.bind(customer).bind(execution).fetch_all(&mut **tx).await?)
-}
-
-/// A lease whose engine has reported no instance in time, unless the last one was late.
-#[derive(Debug, FromRow)]
-pub struct SilentLease {
-    pub id: LeaseId,
-    pub test_report_id: TestReportId,
-    /// Maximum duration of an instance, in minutes; 0 for the default.
-    pub maximum_duration_in_min: f64,
-    leased_at: Timestamp,
-    /// The last instance of the report. Its id has the time at which it was stored.
-    last_instance: Option<InstanceId>,
-}
-
-impl SilentLease {
-    /// Returns the time of the last progress: that of the lease, or of the last instance since.
-    fn progressed_at(&self) -> Timestamp {
-        let reported = self.last_instance.and_then(|id| id.0.get_timestamp());
-        let (seconds, nanos) = reported.map_or((0, 0), |time| time.to_unix());
-        let reported = DateTime::from_timestamp(seconds.cast_signed(), nanos).unwrap_or_default();
-        Timestamp(reported.max(self.leased_at.0))
-    }
-}
-
-/// Lists the leases of an execution that time out unless their last instance is new.
-pub async fn silent(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    execution: ExecutionId,
-) -> Result<Vec<SilentLease>, Fault> {
-    let silent = sqlx::query_as(
-        "select l.id, l.leased_at, s.test_report_id, s.maximum_duration_in_min, (
-                    select i.id from instance i
-                    where i.customer_id = $1 and i.test_report_id = s.test_report_id
-                    order by i.id desc
-                    limit 1
-                ) as last_instance
-         from lease l
-         join schedule s on s.customer_id = l.customer_id and s.id = l.schedule_id
-         where l.customer_id = $1 and l.execution_id = $2 and l.ended_at is null
-           and l.times_out_at <= now()",
-    );
-    Ok(silent.bind(customer).bind(execution).fetch_all(&mut **tx).await?)
-}
-
-/// Lets a silent lease go on if its last instance is new: until `patience` has passed since then.
-/// Returns whether it does.
-pub async fn prolong(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    lease: &SilentLease,
-    patience: Duration,
-) -> Result<bool, Fault> {
-    let prolonged = sqlx::query(
-        "update lease set times_out_at = $3::timestamptz + make_interval(secs => $4)
-         where customer_id = $1 and id = $2
-           and $3::timestamptz + make_interval(secs => $4) > now()",
-    );
-    let prolonged = prolonged
-        .bind(customer)
-        .bind(lease.id)
-        .bind(lease.progressed_at())
-        .bind(patience.as_secs_f64());
-    Ok(prolonged.execute(&mut **tx).await?.rows_affected() > 0)
 }
 
 /// Counts the leases that engines of all customers hold.

@@ -1,0 +1,91 @@
+//! Due deliveries in PostgreSQL, with their notifications: some of them, or those that are sent together.
+
+use std::{collections::HashMap, time::Duration};
+
+use assay_proto::{Fault, Timestamp, WebhookId, notification::Notification};
+use futures::TryStreamExt;
+use prost::Message as _;
+use sqlx::{AssertSqlSafe, PgExecutor, PgPool, types::Json};
+use uuid::Uuid;
+
+/// Maximum number of deliveries that are read at once.
+pub(crate) const BATCH: usize = 128;
+
+/// Maximum size of the notifications that are read for one request, in bytes.
+const LARGEST_GROUP: usize = 4 << 20;
+
+/// How deliveries of a webhook are sent together in one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grouping {
+    /// Maximum number in a request.
+    pub(crate) most: i64,
+    /// Deliveries that are due within this time are sent, too, so that an upload is not torn apart.
+    pub(super) ahead: Duration,
+}
+
+/// A due delivery.
+#[derive(sqlx::FromRow)]
+pub(crate) struct Due {
+    pub(super) webhook_id: WebhookId,
+    #[sqlx(flatten)]
+    pub(crate) notification: Notification,
+    pub(crate) created_at: Timestamp,
+    /// Number of previous attempts.
+    pub(crate) attempts: i32,
+    /// Trace context of the notification.
+    pub(crate) trace: Json<HashMap<String, String>>,
+}
+
+/// Reads the due deliveries of webhooks, those first that have waited longest.
+pub(super) async fn due(
+    db: impl PgExecutor<'_>,
+    webhooks: &[WebhookId],
+) -> Result<Vec<Due>, Fault> {
+    let limit = i64::try_from(BATCH).map_err(Fault::internal)?;
+    let columns = Notification::COLUMNS;
+    let due = sqlx::query_as(AssertSqlSafe(format!(
+        "select webhook_id, attempts, created_at, trace, {columns}
+         from unnest($1::uuid[]) as webhook (webhook_id), lateral (
+             select notification_id, attempts, trace from webhook_delivery d
+             where d.webhook_id = webhook.webhook_id and d.next_attempt_at <= now()
+             order by d.next_attempt_at
+             limit $2
+         ) as due join notification on id = notification_id"
+    )));
+    Ok(due.bind(webhooks).bind(limit).fetch_all(db).await?)
+}
+
+/// Reads the due deliveries of a claimed webhook that are sent together, up to their maximum number and
+/// size. Returns them, and whether there may be more.
+pub(super) async fn group(
+    db: &PgPool,
+    webhook: WebhookId,
+    claim: Uuid,
+    grouping: Grouping,
+) -> Result<(Vec<Due>, bool), Fault> {
+    let columns = Notification::COLUMNS;
+    let due = sqlx::query_as::<_, Due>(AssertSqlSafe(format!(
+        "select webhook_id, attempts, created_at, trace, {columns}
+         from (
+             select webhook_id, notification_id, attempts, trace from webhook_delivery
+             where webhook_id = $1 and next_attempt_at <= now() + make_interval(secs => $2)
+               and exists (select from webhook w where w.id = $1 and w.claim = $4)
+             order by next_attempt_at, notification_id
+             limit $3
+         ) as due join notification on id = notification_id
+         order by id"
+    )));
+    let due = due.bind(webhook).bind(grouping.ahead.as_secs_f64()).bind(grouping.most);
+    let mut due = due.bind(claim).fetch(db);
+    let (mut read, mut size) = (Vec::<Due>::new(), 0);
+    let mut is_cut = false;
+    while let Some(one) = due.try_next().await? {
+        size += one.notification.encoded_len();
+        is_cut |= size > LARGEST_GROUP && !read.is_empty();
+        if !is_cut {
+            read.push(one);
+        }
+    }
+    let count = i64::try_from(read.len()).map_err(Fault::internal)?;
+    Ok((read, is_cut || count == grouping.most))
+}
