@@ -50,12 +50,9 @@ async fn main() -> anyhow::Result<()> {
     loop {
         let batch = consumer.batch().max_messages(1).expires(Duration::from_secs(30));
         // Without the consumer, requests time out as they do without messages.
-        let message = match batch.messages().await?.next().await {
-            Some(Ok(message)) => message,
-            None | Some(Err(_)) => {
-                check(&consumer, name).await?;
-                continue;
-            }
+        let Some(Ok(message)) = batch.messages().await?.next().await else {
+            check(&consumer, name).await?;
+            continue;
         };
         // A message may be delivered twice.
         if seen.insert(id(&message.payload)?) {

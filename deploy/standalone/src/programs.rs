@@ -7,10 +7,9 @@ use assay_database::DatabaseConfig;
 use assay_events::NatsConfig;
 use assay_execution::ArtifactConfig;
 use assay_identity::{FirstLogin, FirstStartConfig};
-use assay_runtime::{Process, PublicUrl, Runtime, nats::NatsServers};
+use assay_runtime::{Process, Runtime, nats::NatsServers};
 use futures::future::{join_all, select_all};
 use secrecy::SecretString;
-use url::Url;
 
 use crate::{Backends, Settings};
 
@@ -53,10 +52,7 @@ impl Assay {
         };
         let nats = |program| NatsConfig { servers: nats_of(program), events: settings.events };
         let url = |address: SocketAddr| format!("http://{address}");
-        let public = match settings.public {
-            Some(public) => public,
-            None => PublicUrl { public_url: Url::parse(&url(settings.edge.http_listen))? },
-        };
+        let public = settings.public_url()?;
         let seal = &backends.seal;
         let process = Process::default();
         let runtimes = ["identity", "catalog", "execution", "notification", "gateway"]

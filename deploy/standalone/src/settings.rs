@@ -1,5 +1,6 @@
 //! Settings of all programs.
 
+use anyhow::Result;
 use assay_catalog::FileConfig;
 use assay_database::PoolConfig;
 use assay_events::EventConfig;
@@ -8,6 +9,7 @@ use assay_gateway::EdgeConfig;
 use assay_identity::{AuditConfig, FirstStartConfig, LoginConfig, MailConfig};
 use assay_notification::{RetentionConfig, WebhookConfig};
 use assay_runtime::PublicUrl;
+use url::Url;
 
 /// Settings of all programs.
 #[derive(clap::Args, Clone, Debug)]
@@ -43,4 +45,14 @@ pub struct Settings {
     pub pool: PoolConfig,
     #[command(flatten)]
     pub events: EventConfig,
+}
+
+impl Settings {
+    /// Returns the URL of the gateway for users.
+    pub(crate) fn public_url(&self) -> Result<PublicUrl> {
+        if let Some(public) = &self.public {
+            return Ok(public.clone());
+        }
+        Ok(PublicUrl { public_url: Url::parse(&format!("http://{}", self.edge.http_listen))? })
+    }
 }

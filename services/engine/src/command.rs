@@ -201,12 +201,11 @@ async fn ended(
                 () = &mut streams => child.wait().await,
             }
         };
-        let (status, timed_out) = match timeout(longest, end).await {
-            Ok(status) => (status, false),
-            Err(_) => {
-                stop(child, group).await;
-                (child.wait().await, true)
-            }
+        let (status, timed_out) = if let Ok(status) = timeout(longest, end).await {
+            (status, false)
+        } else {
+            stop(child, group).await;
+            (child.wait().await, true)
         };
         signal(group, Signal::KILL);
         if are_open.load(Ordering::Relaxed) {

@@ -109,7 +109,7 @@ async fn published(nats: &Client) -> Vec<String> {
 
 /// Waits until an example ends, and returns its exit code and what it reports.
 async fn ended(subscriber: &Subscriber, child: Child) -> (Option<i32>, String) {
-    let output = timeout(Duration::from_secs(60), child.wait_with_output()).await;
+    let output = timeout(Duration::from_mins(1), child.wait_with_output()).await;
     let output = output.unwrap_or_else(|_| panic!("{:?} runs on", subscriber.command)).unwrap();
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }

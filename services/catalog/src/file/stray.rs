@@ -2,7 +2,7 @@
 
 use assay_proto::{ContentId, CustomerId, Fault};
 use assay_storage::Place;
-use sqlx::{FromRow, PgExecutor};
+use sqlx::PgExecutor;
 use uuid::Uuid;
 
 /// Inserts bytes before they are stored.

@@ -61,7 +61,8 @@ async fn a_file_is_stored_listed_and_returned_whole_and_in_ranges() {
     let bytes: Vec<u8> = (0..3_500_000_u32).flat_map(|n| n.to_le_bytes()[..1].to_vec()).collect();
     let mut upload = messages(&project, "Web shop 2.4.msi", &bytes);
     let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &bytes);
-    let hash: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash: Vec<_> = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = hash.concat();
     upload[0].head.as_mut().unwrap().sha256 = hash.clone();
     let file = user.send_file(upload).await.unwrap();
     assert_eq!((file.size, &file.sha256), (3_500_000, &hash));

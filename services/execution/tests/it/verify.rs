@@ -155,7 +155,7 @@ async fn history(world: &World) -> Result<()> {
 #[tokio::test]
 async fn every_planted_damage_is_found_and_repaired() -> Result<()> {
     let world = World::new().await?;
-    history(&world).await?;
+    Box::pin(history(&world)).await?;
     assert_eq!(world.differences().await?, 0);
     let right = state(&world).await?;
     for (damage, part) in DAMAGES {

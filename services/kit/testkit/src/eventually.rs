@@ -5,7 +5,7 @@ use std::{future::Future, time::Duration};
 use tokio::time::{sleep, timeout};
 
 /// Maximum wait for a condition.
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(45);
 
 /// First and longest pause between two checks. Frequent checks would slow down the system that is
 /// to fulfil the condition.
@@ -15,7 +15,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_m
 ///
 /// # Panics
 ///
-/// If it returns nothing within 20 seconds.
+/// If it returns nothing within 45 seconds.
 pub async fn eventually<T, F: Future<Output = Option<T>>>(
     what: &str,
     mut check: impl FnMut() -> F,

@@ -43,7 +43,7 @@ pub(super) fn event(
     content["environment"] = json!({"id": environment.unwrap_or("none")});
     let kind = format!("dev.cdevents.{kind}.finished.0.2.0");
     let source = format!("/assay/customers/{customer}");
-    let context = json!({
+    let head = json!({
         "version": VERSION, "id": id, "source": source, "type": kind, "timestamp": time,
     });
     let subject = json!({"id": run, "source": source, "type": noun, "content": content});
@@ -56,7 +56,7 @@ pub(super) fn event(
         "time": time,
         "datacontenttype": "application/json",
         "data": {
-            "context": context,
+            "context": head,
             "subject": subject,
             "customData": data,
             "customDataContentType": "application/json",

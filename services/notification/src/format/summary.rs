@@ -34,12 +34,12 @@ impl Summary {
     fn of_one(facts: &Facts) -> Self {
         let mut lines = facts_of(facts);
         lines.extend(failed(facts));
-        let links = [
+        let targets = [
             facts.url.as_deref().and_then(|url| link("Open in Assay", url)),
             facts.ci_url.as_deref().and_then(|url| link("Open the CI run", url)),
         ];
         let mut line = Line::new();
-        for link in links.into_iter().flatten() {
+        for link in targets.into_iter().flatten() {
             line.extend((!line.is_empty()).then(|| words(" · ")));
             line.push(link);
         }

@@ -11,6 +11,7 @@ use futures::{StreamExt, stream};
 use reqwest::{Body, Method};
 use secrecy::ExposeSecret;
 use sqlx::{Connection, PgConnection};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
@@ -61,7 +62,8 @@ async fn a_killed_catalog_leaves_no_file_without_bytes_and_after_the_sweep_no_by
     let folder = fleet.artifacts();
     for chunks in [0, 3, 24] {
         let before = files_in(&folder).len();
-        let task = tokio::spawn({
+        let mut upload = JoinSet::new();
+        upload.spawn({
             let (api, project) = (api.clone(), project.clone());
             async move { send_beginning(&api, &project, chunks).await }
         });
@@ -69,7 +71,7 @@ async fn a_killed_catalog_leaves_no_file_without_bytes_and_after_the_sweep_no_by
             .await;
         sleep(Duration::from_millis(100)).await;
         catalog(&mut fleet).kill().await;
-        let status = task.await.unwrap();
+        let status = upload.join_next().await.unwrap().unwrap();
         assert!(!status.as_ref().is_ok_and(|status| *status < 500), "{status:?}");
         restart(&mut fleet, &api, &project).await;
     }

@@ -34,8 +34,8 @@ fn clients(dir: &Path) -> Vec<Vec<String>> {
     build.args(["build", "-o"]).arg(&engine).arg(at("docs/engines/engine.go"));
     build.env("GOCACHE", dir.join("go")).env("GOFLAGS", "").current_dir(dir);
     match build.output() {
-        Ok(built) => {
-            assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             clients.push(vec![path(engine)]);
         }
         Err(error) => println!("the engine in Go is not tested: {error}"),
@@ -188,15 +188,15 @@ async fn the_bodies_of_the_guide_are_accepted_and_returned() {
     let [work, leases, renewal, renewed, output, size, log, results, completion] = bodies;
     let path = "/api/automation/leases";
 
-    let leased = api.post(path, work).await.ok();
-    assert_shown(&leases, &leased, "lease");
-    let lease = format!("{path}/{}", id(&leased[0]));
+    let taken = api.post(path, work).await.ok();
+    assert_shown(&leases, &taken, "lease");
+    let lease = format!("{path}/{}", id(&taken[0]));
     let renewal = json!({"WaitInSec": renewal["WaitInSec"].as_i64().unwrap().min(1)});
     let answer = api.post(&format!("{lease}/heartbeat"), renewal).await.ok();
     assert_shown(&renewed, &answer, "heartbeat");
     let answer = api.post(&format!("{lease}/log"), output.clone()).await.ok();
     assert_eq!(answer, size);
-    let report = leased[0]["TestReportId"].as_str().unwrap();
+    let report = taken[0]["TestReportId"].as_str().unwrap();
     let shown = api.get(&format!("{execution}/reports/{report}/log?offset=0")).await.ok();
     assert_shown(&log, &shown, "log");
     assert_eq!((&shown["Text"], &shown["NextOffset"]), (&output["Text"], &size["Size"]));

@@ -228,7 +228,7 @@ async fn queues_are_found_by_the_index_among_much_work() -> Result<()> {
     let before = reads(&db).await?;
     let queues = store::queues(&db, customer, &offered).await?;
     assert_eq!(queues.len(), 4);
-    let mut tx = db.begin().await?;
+    let mut tx = assay_database::begin(&db).await?;
     assert_eq!(store::dequeue(&mut tx, customer, &queues[0], None, 1).await?.len(), 1);
     tx.rollback().await?;
     let rows = reads(&db).await? - before;

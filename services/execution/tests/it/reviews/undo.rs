@@ -103,7 +103,7 @@ async fn a_review_is_not_taken_back_over_a_later_one_or_without_the_permission()
     assert_eq!(refused.code(), Code::NotFound);
     undo(&world, &user, &execution.id, &both.review_id).await?;
     let statuses: Vec<_> =
-        reports(&world, &execution).await?.iter().map(|entry| entry.status()).collect();
+        reports(&world, &execution).await?.iter().map(TestReportEntry::status).collect();
     assert_eq!(statuses, [ReportStatus::Rejected, ReportStatus::InReview]);
     assert_eq!(world.differences().await?, 0);
     Ok(())
