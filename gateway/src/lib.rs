@@ -17,6 +17,7 @@ mod cors;
 mod download;
 mod edge;
 mod entity_tag;
+mod event_stream;
 mod gathered;
 mod host;
 mod idempotency;

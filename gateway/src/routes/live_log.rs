@@ -7,14 +7,10 @@ use assay_proto::execution::{
     AppendLiveLogRequest, GetLiveLogRequest, LiveLog, LiveLogInput, LiveLogState,
 };
 use axum::{
-    extract::{FromRequestParts, State},
-    response::{
-        IntoResponse, Response, Sse,
-        sse::{Event, KeepAlive},
-    },
+    extract::State,
+    response::{Response, sse::Event},
 };
-use futures::{StreamExt, stream};
-use http::{HeaderName, HeaderValue, request::Parts};
+use futures::stream;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -22,7 +18,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     array::Failure,
     body::Body,
-    caller::WatchedCaller,
+    caller::{StreamQuery, WatchedCaller},
+    event_stream::{self, LastEventId},
     path::{Path, ShortRoutes, unless_zero},
     problem::Problem,
     query::Query,
@@ -30,18 +27,11 @@ use crate::{
     services::{LiveLogs, Services},
 };
 
-/// Interval of keep-alive comments in a stream without events.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
-
 /// Maximum time that a call waits for more text, in seconds.
 const WAIT: i32 = 30;
 
 /// Timeout of a call that waits.
 const LONG_POLL: Duration = Duration::from_secs(45);
-
-/// Prevents nginx and similar proxies from buffering events.
-const UNBUFFERED: (HeaderName, HeaderValue) =
-    (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
@@ -123,37 +113,11 @@ async fn read(
     Ok(Json(logs.get_live_log(caller.call(request)).await?.into_inner()))
 }
 
-/// The last part of the log that a reconnecting client has received.
-#[derive(IntoParams)]
-#[into_params(names("Last-Event-ID"), parameter_in = Header)]
-struct LastPart(
-    /// The id of the last received event, with which the stream goes on
-    #[param(example = "019cade2-11c0-749a-870a-493890d9490a:27")]
-    Option<String>,
-);
-
-impl<S: Sync> FromRequestParts<S> for LastPart {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let Some(id) = parts.headers.get("last-event-id") else { return Ok(Self(None)) };
-        let id = id.to_str().ok().filter(|id| id.contains(':'));
-        let id = id.ok_or_else(|| {
-            Problem::invalid("Last-Event-ID", "must be the id of a received event")
-        })?;
-        Ok(Self(Some(id.to_owned())))
-    }
-}
-
-impl LastPart {
-    fn position(self) -> Result<Option<Position>, Problem> {
-        let Some(id) = self.0 else { return Ok(None) };
-        let (lease, offset) = id.split_once(':').unwrap_or_default();
-        let offset = offset
-            .parse()
-            .map_err(|_| Problem::invalid("Last-Event-ID", "must be the id of a received event"))?;
-        Ok(Some(Position { offset: Some(offset), lease_id: Some(lease.to_owned()) }))
-    }
+/// Returns the position after the event with this id.
+fn after(id: &str) -> Result<Position, Problem> {
+    let (lease, offset) = id.split_once(':').ok_or_else(event_stream::unknown_id)?;
+    let offset = offset.parse().map_err(|_| event_stream::unknown_id())?;
+    Ok(Position { offset: Some(offset), lease_id: Some(lease.to_owned()) })
 }
 
 /// Streams the log of a test that an engine runs as server-sent events.
@@ -163,7 +127,8 @@ impl LastPart {
 /// misses nothing. If another engine runs the test again, its log begins at 0. `0` instead of the id of
 /// the project is the permanent URL.
 #[utoipa::path(
-    get, operation_id = "watch_live_log", tag = "Test reports", params(Position, LastPart),
+    get, operation_id = "watch_live_log", tag = "Test reports", 
+    params(Position, StreamQuery, LastEventId),
     path = "/api/projects/{projectId}/executions/{executionId}/reports/{testReportId}/log/stream",
     extensions(("x-grpc-method" = json!("/assay.execution.v1.LiveLogService/GetLiveLog"))),
     responses((
@@ -176,17 +141,16 @@ async fn stream(
     watched: WatchedCaller,
     Path(path): Path<ReportPath>,
     Query(position): Query<Position>,
-    last: LastPart,
+    LastEventId(last): LastEventId,
 ) -> Result<Response, Problem> {
-    let request = request(path, last.position()?.unwrap_or(position));
+    let position = last.as_deref().map(after).transpose()?.unwrap_or(position);
+    let request = request(path, position);
     let caller = watched.caller.clone();
     // Fails before the response begins, if the test report does not exist.
     logs.clone().get_live_log(caller.call(request.clone())).await?;
     let request = GetLiveLogRequest { wait_in_sec: Some(WAIT), ..request };
     let reader = Reader { logs, caller, request, is_over: false };
-    let parts = stream::unfold(reader, Reader::next).take_until(watched.access_ended());
-    let events = Sse::new(parts).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
-    Ok(([UNBUFFERED], events).into_response())
+    Ok(event_stream::respond(stream::unfold(reader, Reader::next), watched))
 }
 
 /// The next parts of a log.
@@ -225,5 +189,5 @@ impl Reader {
 
 fn event(log: &LiveLog) -> Result<Event, Failure> {
     let id = format!("{}:{}", log.lease_id.as_deref().unwrap_or_default(), log.next_offset);
-    Ok(Event::default().id(id).event("log").json_data(log)?)
+    Ok(event_stream::event().id(id).event("log").json_data(log)?)
 }

@@ -1,90 +1,35 @@
 //! `/api/notifications/stream`: server-sent events.
 
-use std::time::Duration;
-
 use assay_auth::Caller;
 use assay_proto::{
     identity::StreamToken,
     notification::{Notification, WatchNotificationsRequest, WatchedNotification},
 };
 use axum::{
-    extract::{FromRequestParts, State},
-    response::{
-        IntoResponse, Response, Sse,
-        sse::{Event, KeepAlive},
-    },
+    extract::State,
+    response::{Response, sse::Event},
 };
-use futures::{StreamExt, stream};
-use http::{HeaderName, HeaderValue, request::Parts};
-use serde::Deserialize;
+use futures::StreamExt;
 use serde_json::json;
 use tonic::Status;
-use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::Filter;
 use crate::{
     array::Failure,
     caller::{StreamQuery, WatchedCaller},
+    event_stream::{self, LastEventId, LastEventQuery},
     problem::Problem,
-    query::{Query, unless_empty},
+    query::Query,
     response::{Json, Resource},
     services::{Notifications, Services, Tokens},
 };
-
-/// Interval of keep-alive comments in a stream without events.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
-
-/// Delay after which a client reconnects.
-const RECONNECT_DELAY: Duration = Duration::from_secs(2);
-
-/// Prevents nginx and similar proxies from buffering events.
-const UNBUFFERED: (HeaderName, HeaderValue) =
-    (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(watch)).routes(routes!(create_token))
 }
 
 impl Resource for StreamToken {}
-
-/// The last event that a reconnecting client has received, as browsers send it.
-#[derive(IntoParams)]
-#[into_params(names("Last-Event-ID"), parameter_in = Header)]
-struct LastEventId(
-    /// The `id` of the last received event; without it, only new notifications are sent
-    #[param(example = "019cade2-11c0-779f-8491-6e652d066e91")]
-    Option<String>,
-);
-
-/// The same for clients that cannot send headers. The header takes precedence: a browser sends it when it
-/// reconnects to the same URL.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(rename_all = "camelCase")]
-struct LastEventQuery {
-    /// The `id` of the last received event, for clients that cannot send the header
-    #[param(example = "019cade2-11c0-779f-8491-6e652d066e91")]
-    #[serde(default, deserialize_with = "unless_empty")]
-    last_event_id: Option<String>,
-}
-
-impl<S: Sync> FromRequestParts<S> for LastEventId {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Query(LastEventQuery { last_event_id }) =
-            Query::from_request_parts(parts, state).await?;
-        let Some(header) = parts.headers.get("last-event-id") else {
-            return Ok(Self(last_event_id));
-        };
-        // A browser sends an empty one after an event with an empty id.
-        let text = header
-            .to_str()
-            .map_err(|_| Problem::invalid("Last-Event-ID", "must be the id of a received event"))?;
-        Ok(Self(Some(text.to_owned()).filter(|text| !text.is_empty())))
-    }
-}
 
 /// Streams new notifications as server-sent events.
 ///
@@ -110,21 +55,12 @@ async fn watch(
 ) -> Result<Response, Problem> {
     let request = WatchNotificationsRequest { last_event_id, after: None, source, action };
     let notifications = notifications.watch_notifications(watched.caller.call(request)).await?;
-    let events = notifications.into_inner().map(event).take_until(watched.access_ended());
-    let events = stream::once(async { Ok(opening()) }).chain(events);
-    let events = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
-    Ok(([UNBUFFERED], events).into_response())
-}
-
-/// The first lines of a stream, which clients do not see as an event. Proxies forward the response with
-/// them.
-fn opening() -> Event {
-    Event::default().retry(RECONNECT_DELAY).comment("open")
+    Ok(event_stream::respond(notifications.into_inner().map(event), watched))
 }
 
 fn event(watched: Result<WatchedNotification, Status>) -> Result<Event, Failure> {
     let WatchedNotification { notification, event_id, is_reset, .. } = watched?;
-    let event = Event::default().id(event_id).retry(RECONNECT_DELAY);
+    let event = event_stream::event().id(event_id);
     if is_reset {
         let data = json!({ "Reason": "UnknownLastEventId" });
         return Ok(event.event("reset").json_data(data)?);
