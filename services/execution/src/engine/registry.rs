@@ -11,21 +11,22 @@ use std::{
 use assay_proto::{CustomerId, Fault, execution::LeaseInput};
 use sqlx::PgPool;
 
-use super::store::{self, Seen};
+use super::store::{self, MOST_ENGINES, Seen};
 
-/// Maximum number of engines that are noted at once.
-const MOST: usize = 10_000;
+/// The engines by their names, of each customer.
+type Noted = HashMap<CustomerId, HashMap<String, Seen>>;
 
-/// The engines, by customer and name.
+/// The engines that were noted. A customer has at most as many as are stored, so that none leaves no place for
+/// those of others.
 #[derive(Clone, Default)]
-pub(crate) struct Registry(Arc<Mutex<HashMap<(CustomerId, String), Seen>>>);
+pub(crate) struct Registry(Arc<Mutex<Noted>>);
 
 impl Registry {
     /// Notes that an engine asks for work. The input has its defaults.
     pub(crate) fn note(&self, customer: CustomerId, input: &LeaseInput) {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (customer, input.engine().to_owned());
-        if seen.len() >= MOST && !seen.contains_key(&key) {
+        let seen = seen.entry(customer).or_default();
+        if seen.len() >= MOST_ENGINES && !seen.contains_key(input.engine()) {
             return;
         }
         let engine = Seen {
@@ -35,13 +36,13 @@ impl Registry {
             labels: input.labels.clone(),
             version: input.version().to_owned(),
         };
-        seen.insert(key, engine);
+        seen.insert(engine.name.clone(), engine);
     }
 
     /// Stores the engines that were noted since the last time.
     pub(crate) async fn store(&self, db: &PgPool) -> Result<(), Fault> {
         let seen = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut seen: Vec<Seen> = seen.into_values().collect();
+        let mut seen: Vec<Seen> = seen.into_values().flat_map(HashMap::into_values).collect();
         if seen.is_empty() {
             return Ok(());
         }

@@ -11,7 +11,7 @@ use assay_rpc::list::Slice;
 use sqlx::{FromRow, PgExecutor, types::Json};
 
 /// Maximum number of engines of a customer.
-const MOST_ENGINES: i64 = 1000;
+pub(super) const MOST_ENGINES: usize = 1000;
 
 /// Maximum number of tests that are counted.
 const MOST_COUNTED: i64 = 100_000;
@@ -69,7 +69,8 @@ pub(super) async fn prune(db: &sqlx::PgPool, seen: &[Seen]) -> Result<(), Fault>
          )",
     );
     let customers: Vec<_> = seen.iter().map(|engine| engine.customer).collect();
-    prune.bind(customers).bind(MOST_ENGINES).execute(db).await?;
+    let most = i64::try_from(MOST_ENGINES).map_err(Fault::internal)?;
+    prune.bind(customers).bind(most).execute(db).await?;
     Ok(())
 }
 
