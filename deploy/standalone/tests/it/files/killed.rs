@@ -69,7 +69,6 @@ async fn a_killed_catalog_leaves_no_file_without_bytes_and_after_the_sweep_no_by
         });
         eventually("an upload", || async { (files_in(&folder).len() > before).then_some(()) })
             .await;
-        sleep(Duration::from_millis(100)).await;
         catalog(&mut fleet).kill().await;
         let status = upload.join_next().await.unwrap().unwrap();
         assert!(!status.as_ref().is_ok_and(|status| *status < 500), "{status:?}");
