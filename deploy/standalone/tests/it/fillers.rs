@@ -18,10 +18,15 @@ use crate::{
     world::{create_project, id},
 };
 
-/// Size of bodies in bytes: of the largest that every operation accepts, and of one that only updates
-/// and uploads do.
-const SIZE: usize = (1 << 20) - (8 << 10);
+/// Size of bodies in an ordinary run, and in a long one, in bytes. Of the large ones, only updates and
+/// uploads are accepted.
+const SIZE: usize = 256 << 10;
 const LARGE: usize = 4 << 20;
+
+/// Maximum memory that a request may take for bodies of these sizes, in addition to what the program needs
+/// when it is idle, in bytes.
+const MEMORY: u64 = 48 << 20;
+const MOST_MEMORY: u64 = 96 << 20;
 
 /// Values that are small in a body. An ordinary run has the first two for each operation.
 const VALUES: [&str; 6] = ["{}", "\"\"", "[]", "0", "null", "{\"a\":[{}]}"];
@@ -100,19 +105,19 @@ fn containers(schema: &Value, path: &[String], found: &mut Vec<Vec<String>>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_operation_takes_much_memory_for_many_small_values() {
-    fill_operations(Measured::standalone().await, &VALUES[..2], SIZE).await;
+    fill_operations(Measured::standalone(MEMORY).await, &VALUES[..2], SIZE).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes: cargo nextest run -p assay --profile long --run-ignored only"]
 async fn no_operation_takes_much_memory_for_small_values_of_any_kind() {
-    fill_operations(Measured::standalone().await, &VALUES, LARGE).await;
+    fill_operations(Measured::standalone(MOST_MEMORY).await, &VALUES, LARGE).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes: cargo nextest run -p assay --profile long --run-ignored only"]
 async fn no_operation_takes_a_program_near_the_limit_of_the_chart() {
-    fill_operations(Measured::separate().await, &VALUES, LARGE).await;
+    fill_operations(Measured::separate(MOST_MEMORY).await, &VALUES, LARGE).await;
 }
 
 async fn fill_operations(mut measured: Measured, values: &[&str], size: usize) {
@@ -168,13 +173,13 @@ fn nested_steps(depth: usize) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_report_and_no_adapter_takes_much_memory_for_many_small_values() {
-    fill_reports(Measured::standalone().await).await;
+    fill_reports(Measured::standalone(MOST_MEMORY).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes: cargo nextest run -p assay --profile long --run-ignored only"]
 async fn no_report_takes_a_program_near_the_limit_of_the_chart() {
-    fill_reports(Measured::separate().await).await;
+    fill_reports(Measured::separate(MOST_MEMORY).await).await;
 }
 
 async fn fill_reports(mut measured: Measured) {

@@ -10,10 +10,6 @@ use crate::{
     process::{PASSWORD, Program, command, data_dir},
 };
 
-/// Maximum memory that a request may take in addition to what the program needs when it is idle, in
-/// bytes.
-const MOST: u64 = 96 << 20;
-
 /// Memory that the chart allows a program, in bytes. The execution service may take twice as much.
 static CHART_LIMIT: LazyLock<u64> = LazyLock::new(|| {
     let values = concat!(env!("CARGO_MANIFEST_DIR"), "/../kubernetes/assay/values.yaml");
@@ -45,6 +41,8 @@ impl Processes {
 pub(super) struct Measured {
     processes: Processes,
     pub(super) api: Api,
+    /// Maximum memory that a request may take, in bytes.
+    limit: u64,
     excesses: String,
     /// The requests by the memory that they took, in mebibytes.
     taken: Vec<(u64, String)>,
@@ -60,25 +58,25 @@ fn status(process: u32, name: &str) -> u64 {
 
 impl Measured {
     /// Starts all programs as one process.
-    pub(super) async fn standalone() -> Self {
+    pub(super) async fn standalone(limit: u64) -> Self {
         let mut command = command(&data_dir());
         // Memory is given back at once, so that the next request starts from the same.
         command.env("MIMALLOC_PURGE_DELAY", "0").env("ASSAY_LOG", "error");
         command.stderr(Stdio::inherit());
         let program = Program::start(command).await;
         let api = program.log_in("ada@example.org", PASSWORD).await;
-        Self::of(Processes::Standalone(Box::new(program)), api)
+        Self::of(Processes::Standalone(Box::new(program)), api, limit)
     }
 
     /// Starts each program as a process.
-    pub(super) async fn separate() -> Self {
+    pub(super) async fn separate(limit: u64) -> Self {
         let fleet = Fleet::start(&[None], &[("MIMALLOC_PURGE_DELAY", "0")]).await;
         let admin = fleet.admins().await.swap_remove(0);
-        Self::of(Processes::Separate(Box::new(fleet)), admin)
+        Self::of(Processes::Separate(Box::new(fleet)), admin, limit)
     }
 
-    fn of(processes: Processes, api: Api) -> Self {
-        Self { processes, api, excesses: String::new(), taken: Vec::new() }
+    fn of(processes: Processes, api: Api, limit: u64) -> Self {
+        Self { processes, api, limit, excesses: String::new(), taken: Vec::new() }
     }
 
     /// Sends a request, and compares the largest resident memory meanwhile with that before.
@@ -110,7 +108,7 @@ impl Measured {
             let most = status(id, "VmHWM:");
             let took = most.saturating_sub(before);
             self.taken.push((took >> 20, format!("{program}: {name}: {code}")));
-            if took > MOST || most > *CHART_LIMIT && program != "assay" {
+            if took > self.limit || most > *CHART_LIMIT && program != "assay" {
                 let (took, most) = (took >> 20, most >> 20);
                 writeln!(self.excesses, "{program}: {name}: {code}, {took} of {most} MiB").unwrap();
             }
