@@ -9,6 +9,7 @@ use serde::{
     de::{DeserializeOwned, IntoDeserializer, value},
 };
 use url::form_urlencoded;
+use utoipa::openapi::path::Parameter;
 
 use crate::{body::invalid, problem::Problem};
 
@@ -38,6 +39,20 @@ fn without_empty(pairs: &[(String, String)]) -> Uri {
     let given = pairs.iter().filter(|(_, value)| !value.is_empty());
     let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();
     Uri::builder().path_and_query(format!("/?{query}")).build().unwrap_or_default()
+}
+
+/// Fails if a request has other query parameters than these. A misspelt one would change nothing, and nobody
+/// would see it.
+pub(crate) fn require_known(
+    parts: &Parts,
+    known: impl IntoIterator<Item = Parameter>,
+) -> Result<(), Problem> {
+    let pairs = extract::Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)?.0;
+    let known: Vec<String> = known.into_iter().map(|parameter| parameter.name).collect();
+    let Some((name, _)) = pairs.iter().find(|(name, _)| !known.contains(name)) else {
+        return Ok(());
+    };
+    Err(Problem::invalid(name, format!("no such parameter; there are {}", known.join(", "))))
 }
 
 /// Reads an empty parameter as absent, as forms send it.

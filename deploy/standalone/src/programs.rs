@@ -7,7 +7,8 @@ use assay_database::DatabaseConfig;
 use assay_events::NatsConfig;
 use assay_execution::ArtifactConfig;
 use assay_identity::{FirstLogin, FirstStartConfig};
-use assay_runtime::{Process, Runtime, nats::NatsServers};
+use assay_notification::LinkConfig;
+use assay_runtime::{Process, PublicUrl, Runtime, nats::NatsServers};
 use futures::future::{join_all, select_all};
 use secrecy::SecretString;
 
@@ -99,7 +100,7 @@ impl Assay {
                 artifacts: ArtifactConfig {
                     file_store: settings.file_store,
                     seal: seal.clone(),
-                    public,
+                    public: public.clone(),
                 },
                 leases: settings.leases,
                 quota: settings.quota,
@@ -118,6 +119,7 @@ impl Assay {
                 identity_url: identity_url.clone(),
                 retention: settings.retention,
                 webhooks: settings.webhooks,
+                links: LinkConfig { public, console: settings.edge.console },
             },
         )
         .await?;

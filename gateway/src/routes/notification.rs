@@ -5,7 +5,7 @@ mod stream;
 use assay_auth::Caller;
 use assay_proto::notification::{
     CreateNotificationRequest, DeleteNotificationRequest, ListNotificationsRequest, Notification,
-    NotificationInput,
+    NotificationFilter, NotificationInput,
 };
 use axum::extract::State;
 use http::StatusCode;
@@ -30,9 +30,11 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .merge(stream::routes())
 }
 
-/// The notifications to return; all by default.
+/// The notifications to return; all by default. Documented names are read in any case, and misspelt ones are
+/// rejected.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
 struct Filter {
     /// Return only notifications with this kind of source, such as `TestCase`.
     #[param(example = "TestCase")]
@@ -40,6 +42,31 @@ struct Filter {
     /// Return only notifications with this action, such as `Created`.
     #[param(example = "Created")]
     action: Option<String>,
+    /// Return only notifications that `Assay` has created, or only those that a `Client` has.
+    #[param(example = "Assay")]
+    origin: Option<String>,
+    /// Return only these notifications: `Source.Action`, such as `TestSet.Completed`, or
+    /// `Client.Source.Action` for those that clients have created. Either part can be `*`. Several are
+    /// separated by commas.
+    #[param(example = "TestCase.Created")]
+    event: Option<String>,
+    /// Return only notifications of the project with this id.
+    #[param(example = "019cade2-11c0-7594-983c-a6917545a63c")]
+    project_id: Option<String>,
+    /// Return only notifications about results of this branch.
+    #[param(example = "main")]
+    branch: Option<String>,
+    /// Return only notifications about executions and test reports with one of these results, separated
+    /// by commas.
+    #[param(example = "Failed,Error")]
+    result: Option<String>,
+}
+
+impl From<Filter> for NotificationFilter {
+    fn from(filter: Filter) -> Self {
+        let Filter { source, action, origin, event, project_id, branch, result } = filter;
+        Self { source, action, origin, event, project_id, branch, result }
+    }
 }
 
 impl Resource for Notification {
@@ -59,9 +86,10 @@ async fn list(
     State(mut notifications): State<Notifications>,
     caller: Caller,
     listing: Listing,
-    Query(Filter { source, action }): Query<Filter>,
+    Query(filter): Query<Filter>,
 ) -> Result<List, Problem> {
-    let request = ListNotificationsRequest { page: Some(listing.page()), source, action };
+    let filter = Some(filter.into());
+    let request = ListNotificationsRequest { page: Some(listing.page()), filter };
     let batches = notifications.list_notifications(caller.call(request)).await?;
     listing.respond(batches).await
 }

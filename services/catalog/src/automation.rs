@@ -117,9 +117,11 @@ impl AutomationService {
             let secrets = self.secrets.in_clear("test-plan", &plan.id);
             plan.variables = secrets.show_all(std::mem::take(&mut plan.variables))?;
             let case = TestCaseId::from_record(&plan.test_case_id)?;
-            seen.extend(
-                secrets.seen(EventSource::TestPlan(case, TestPlanId::from_record(&plan.id)?)),
-            );
+            seen.extend(secrets.seen(EventSource::TestPlan(
+                None,
+                case,
+                TestPlanId::from_record(&plan.id)?,
+            )));
         }
         Ok(plans)
     }

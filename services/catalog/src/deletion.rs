@@ -136,6 +136,6 @@ async fn publish_deleted(
     deleted: EventSource,
     changed: impl IntoIterator<Item = EventSource, IntoIter: Send>,
 ) -> Result<(), Fault> {
-    let changed = changed.into_iter().map(|record| record.event(Action::Changed, customer));
-    publish_all(tx, iter::once(deleted.event(Action::Deleted, customer)).chain(changed)).await
+    let changed = changed.into_iter().map(|record| record.event(Action::Changed, customer, None));
+    publish_all(tx, iter::once(deleted.event(Action::Deleted, customer, None)).chain(changed)).await
 }

@@ -98,8 +98,11 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         subjects.lock_referenced(&mut tx, CONTAINED_SUBJECT, subject).await?;
         files::resolve(&mut tx, customer, project, id, &mut input, None).await?;
         let mut environment = store::insert(&mut tx, customer, project, id, &input).await?;
-        publish(&mut tx, &EventSource::Environment(project, id).event(Action::Created, customer)?)
-            .await?;
+        publish(
+            &mut tx,
+            &EventSource::Environment(project, id).event(Action::Created, customer, Some("1"))?,
+        )
+        .await?;
         environment.password = secrets.show(PASSWORD, &environment.password)?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(environment))
@@ -132,7 +135,15 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         files::resolve(&mut tx, customer, project, id, &mut input, Some(&current)).await?;
         let mut environment = store::update(&mut tx, customer, project, id, &input).await?;
         let action = Action::of_change(current.archived, environment.archived);
-        publish(&mut tx, &EventSource::Environment(project, id).event(action, customer)?).await?;
+        publish(
+            &mut tx,
+            &EventSource::Environment(project, id).event(
+                action,
+                customer,
+                Some(&environment.data_version),
+            )?,
+        )
+        .await?;
         environment.password = secrets.show(PASSWORD, &environment.password)?;
         let seen = secrets.seen(EventSource::Environment(project, id));
         secrets::publish_seen_with(&mut tx, &caller, seen).await?;

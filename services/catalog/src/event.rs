@@ -1,9 +1,10 @@
 //! The events that the catalog publishes about its records.
 
-use assay_auth::Caller;
+use assay_auth::{Caller, actor};
 use assay_events::{Event, EventType, RecordKind};
 use assay_proto::{
-    CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestPlanId, TestSetId,
+    Actor, CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestPlanId,
+    TestSetId,
     events::{ChangedRecord, RecordChanged, RecordsChanged, SecretsSeen},
 };
 use assay_records::Action;
@@ -17,21 +18,27 @@ const RECORDS_IN_EVENT: usize = 100;
 pub(crate) enum EventSource {
     Project(CustomerId, ProjectId),
     TestCase(ProjectId, TestCaseId),
-    TestPlan(TestCaseId, TestPlanId),
+    /// Its project is not needed for secrets that were seen.
+    TestPlan(Option<ProjectId>, TestCaseId, TestPlanId),
     TestSet(ProjectId, TestSetId),
     Subject(ProjectId, SubjectId),
     Environment(ProjectId, EnvironmentId),
 }
 
 impl EventSource {
-    /// Returns the event of an action on the record.
-    pub(crate) fn event(self, action: Action, customer: CustomerId) -> Result<Event, Fault> {
+    /// Returns the event of an action of the current caller on the record, which has this version now.
+    pub(crate) fn event(
+        self,
+        action: Action,
+        customer: CustomerId,
+        version: Option<&str>,
+    ) -> Result<Event, Fault> {
         let (kind, ..) = self.parts();
-        let data = self.data(action);
+        let data = self.data(action, version, actor::current());
         Event::new(customer, &data.source_id, EventType::Record(kind, action), &data)
     }
 
-    /// Returns the events of an action on several records of one kind in a project.
+    /// Returns the events of an action of the current caller on several records of one kind in a project.
     pub(crate) fn events(
         records: &[Self],
         action: Action,
@@ -49,6 +56,8 @@ impl EventSource {
                 target: target.name().to_owned(),
                 action: action.name().to_owned(),
                 records: changed.collect(),
+                project_id: Some(project.to_string()),
+                actor: Some(actor::current()),
             };
             Event::new(customer, project, EventType::Records(kind, action), &data)
         })
@@ -66,8 +75,8 @@ impl EventSource {
         Event::new(caller.customer, id, EventType::SecretsSeen, &seen)
     }
 
-    /// Returns the data of the event of an action.
-    pub(crate) fn data(self, action: Action) -> RecordChanged {
+    /// Returns the data of the event of an action on the record, which has this version now.
+    pub(crate) fn data(self, action: Action, version: Option<&str>, actor: Actor) -> RecordChanged {
         let (kind, id, target, target_id) = self.parts();
         RecordChanged {
             source: kind.name().to_owned(),
@@ -75,6 +84,20 @@ impl EventSource {
             target: target.name().to_owned(),
             target_id: Some(target_id.to_string()),
             action: action.name().to_owned(),
+            project_id: self.project().map(|project| project.to_string()),
+            record_version: version.map(ToOwned::to_owned),
+            actor: Some(actor),
+        }
+    }
+
+    fn project(self) -> Option<ProjectId> {
+        match self {
+            Self::TestPlan(project, ..) => project,
+            Self::Project(_, project)
+            | Self::TestCase(project, _)
+            | Self::TestSet(project, _)
+            | Self::Subject(project, _)
+            | Self::Environment(project, _) => Some(project),
         }
     }
 
@@ -84,7 +107,7 @@ impl EventSource {
         match self {
             Self::Project(owner, id) => (Kind::Project, id.0, Kind::Customer, owner.0),
             Self::TestCase(owner, id) => (Kind::TestCase, id.0, Kind::Project, owner.0),
-            Self::TestPlan(owner, id) => (Kind::TestPlan, id.0, Kind::TestCase, owner.0),
+            Self::TestPlan(_, owner, id) => (Kind::TestPlan, id.0, Kind::TestCase, owner.0),
             Self::TestSet(owner, id) => (Kind::TestSet, id.0, Kind::Project, owner.0),
             Self::Subject(owner, id) => (Kind::Subject, id.0, Kind::Project, owner.0),
             Self::Environment(owner, id) => (Kind::Environment, id.0, Kind::Project, owner.0),

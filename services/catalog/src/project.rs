@@ -84,7 +84,15 @@ impl project_service_server::ProjectService for ProjectService {
         let input = rules::valid(change.apply("project", &current, &current.data_version)?)?;
         let project = store::update(&mut tx, customer, id, &input).await?;
         let action = Action::of_change(current.archived, project.archived);
-        publish(&mut tx, &EventSource::Project(customer, id).event(action, customer)?).await?;
+        publish(
+            &mut tx,
+            &EventSource::Project(customer, id).event(
+                action,
+                customer,
+                Some(&project.data_version),
+            )?,
+        )
+        .await?;
         if project.retention_in_days != current.retention_in_days {
             publish(&mut tx, &retention(customer, &project)?).await?;
         }
@@ -102,8 +110,11 @@ impl project_service_server::ProjectService for ProjectService {
         let mut tx = begin(&self.db).await?;
         store::lock_exclusive(&mut tx, customer, id).await?;
         store::mark_deleted(&mut tx, customer, id).await?;
-        publish(&mut tx, &EventSource::Project(customer, id).event(Action::Deleted, customer)?)
-            .await?;
+        publish(
+            &mut tx,
+            &EventSource::Project(customer, id).event(Action::Deleted, customer, None)?,
+        )
+        .await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }
@@ -118,7 +129,15 @@ pub(crate) async fn create(
     let input = rules::valid(rules::new(input))?;
     let id = ProjectId::new();
     let project = store::insert(tx, customer, id, &input).await?;
-    publish(tx, &EventSource::Project(customer, id).event(Action::Created, customer)?).await?;
+    publish(
+        tx,
+        &EventSource::Project(customer, id).event(
+            Action::Created,
+            customer,
+            Some(&project.data_version),
+        )?,
+    )
+    .await?;
     if project.retention_in_days.is_some() {
         publish(tx, &retention(customer, &project)?).await?;
     }

@@ -146,7 +146,7 @@ async fn remove(
         }
         if project.is_announced {
             let customer = project.customer_id;
-            let events = removed.iter().map(|record| record.event(Action::Deleted, customer));
+            let events = removed.iter().map(|record| record.event(Action::Deleted, customer, None));
             publish_all(&mut tx, events).await?;
         }
         attempt.progressed(&mut *tx).await?;

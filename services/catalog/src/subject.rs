@@ -92,8 +92,11 @@ impl subject_service_server::SubjectService for SubjectService {
         subjects.lock_referenced(&mut tx, BASE_SUBJECT, base).await?;
         files::resolve(&mut tx, customer, project, id, &mut input, None).await?;
         let subject = store::insert(&mut tx, customer, project, id, &input).await?;
-        publish(&mut tx, &EventSource::Subject(project, id).event(Action::Created, customer)?)
-            .await?;
+        publish(
+            &mut tx,
+            &EventSource::Subject(project, id).event(Action::Created, customer, Some("1"))?,
+        )
+        .await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(subject))
     }
@@ -124,7 +127,15 @@ impl subject_service_server::SubjectService for SubjectService {
         files::resolve(&mut tx, customer, project, id, &mut input, Some(&current)).await?;
         let subject = store::update(&mut tx, customer, project, id, &input).await?;
         let action = Action::of_change(current.archived, subject.archived);
-        publish(&mut tx, &EventSource::Subject(project, id).event(action, customer)?).await?;
+        publish(
+            &mut tx,
+            &EventSource::Subject(project, id).event(
+                action,
+                customer,
+                Some(&subject.data_version),
+            )?,
+        )
+        .await?;
         let subject = shown(subject, &secrets)?;
         secrets::publish_seen_with(
             &mut tx,

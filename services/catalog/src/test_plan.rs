@@ -47,8 +47,12 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let case = TestCaseId::from_record(&plan.test_case_id)?;
         let secrets = self.secrets_of(&caller, id);
         let plan = shown(plan, &secrets)?;
-        secrets::publish_seen(&self.db, &caller, secrets.seen(EventSource::TestPlan(case, id)))
-            .await?;
+        secrets::publish_seen(
+            &self.db,
+            &caller,
+            secrets.seen(EventSource::TestPlan(project, case, id)),
+        )
+        .await?;
         Ok(Response::new(plan))
     }
 
@@ -70,8 +74,15 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         Records::<TestCase>::of(customer, project).lock(&mut tx, case).await?;
         files::resolve(&mut tx, customer, project, id, &input, None).await?;
         let plan = store::insert(&mut tx, customer, case, id, &input).await?;
-        publish(&mut tx, &EventSource::TestPlan(case, id).event(Action::Created, customer)?)
-            .await?;
+        publish(
+            &mut tx,
+            &EventSource::TestPlan(Some(project), case, id).event(
+                Action::Created,
+                customer,
+                Some(&plan.data_version),
+            )?,
+        )
+        .await?;
         let plan = shown(plan, &secrets)?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(plan))
@@ -106,11 +117,22 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         files::resolve(&mut tx, customer, project, id, &changed, Some(&before)).await?;
         changed.variables = secrets.store_all(changed.variables, &stored)?;
         let plan = store::update(&mut tx, customer, case, id, &changed).await?;
-        publish(&mut tx, &EventSource::TestPlan(case, id).event(Action::Changed, customer)?)
-            .await?;
+        publish(
+            &mut tx,
+            &EventSource::TestPlan(Some(project), case, id).event(
+                Action::Changed,
+                customer,
+                Some(&plan.data_version),
+            )?,
+        )
+        .await?;
         let plan = shown(plan, &secrets)?;
-        secrets::publish_seen_with(&mut tx, &caller, secrets.seen(EventSource::TestPlan(case, id)))
-            .await?;
+        secrets::publish_seen_with(
+            &mut tx,
+            &caller,
+            secrets.seen(EventSource::TestPlan(Some(project), case, id)),
+        )
+        .await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(plan))
     }
@@ -138,11 +160,22 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let plan = store::insert(&mut tx, customer, case, id, &copy).await?;
         store::copy_automation_steps(&mut tx, customer, case, original, id).await?;
         reference::copy(&mut tx, customer, original.0, id.0).await?;
-        publish(&mut tx, &EventSource::TestPlan(case, id).event(Action::Created, customer)?)
-            .await?;
+        publish(
+            &mut tx,
+            &EventSource::TestPlan(Some(project), case, id).event(
+                Action::Created,
+                customer,
+                Some(&plan.data_version),
+            )?,
+        )
+        .await?;
         let plan = shown(plan, &secrets)?;
-        secrets::publish_seen_with(&mut tx, &caller, secrets.seen(EventSource::TestPlan(case, id)))
-            .await?;
+        secrets::publish_seen_with(
+            &mut tx,
+            &caller,
+            secrets.seen(EventSource::TestPlan(Some(project), case, id)),
+        )
+        .await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(plan))
     }
@@ -182,8 +215,15 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
             return Err(rules::frozen().into());
         }
         let steps = store::replace_automation_steps(&mut tx, customer, case, id, &steps).await?;
-        publish(&mut tx, &EventSource::TestPlan(case, id).event(Action::Changed, customer)?)
-            .await?;
+        publish(
+            &mut tx,
+            &EventSource::TestPlan(Some(project), case, id).event(
+                Action::Changed,
+                customer,
+                None,
+            )?,
+        )
+        .await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(steps))
     }

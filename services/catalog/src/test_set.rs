@@ -120,7 +120,11 @@ impl test_set_service_server::TestSetService for TestSetService {
         }
         let set = store::update(&mut tx, customer, project, id, &input).await?;
         let action = Action::of_change(current.archived, set.archived);
-        publish(&mut tx, &EventSource::TestSet(project, id).event(action, customer)?).await?;
+        publish(
+            &mut tx,
+            &EventSource::TestSet(project, id).event(action, customer, Some(&set.data_version))?,
+        )
+        .await?;
         let cases = details::first_cases(&mut tx, customer, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(details::answer(&self.db, customer, id, set, cases)?)
@@ -138,8 +142,11 @@ impl test_set_service_server::TestSetService for TestSetService {
         let mut tx = begin(&self.db).await?;
         project::store::lock_exclusive(&mut tx, customer, project).await?;
         Records::<TestSet>::of(customer, project).mark_deleted(&mut tx, id).await?;
-        publish(&mut tx, &EventSource::TestSet(project, id).event(Action::Deleted, customer)?)
-            .await?;
+        publish(
+            &mut tx,
+            &EventSource::TestSet(project, id).event(Action::Deleted, customer, None)?,
+        )
+        .await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }
@@ -228,7 +235,11 @@ pub(crate) async fn members_changed(
     id: TestSetId,
 ) -> Result<String, Fault> {
     let data_version = store::touch(tx, customer, id).await?;
-    publish(tx, &EventSource::TestSet(project, id).event(Action::Changed, customer)?).await?;
+    publish(
+        tx,
+        &EventSource::TestSet(project, id).event(Action::Changed, customer, Some(&data_version))?,
+    )
+    .await?;
     Ok(data_version)
 }
 
@@ -248,7 +259,8 @@ pub(crate) async fn create(
     let set = store::insert(tx, customer, project, id, &input).await?;
     members::check_live(tx, customer, project, &cases).await?;
     members::include(tx, customer, id, &cases.ids).await?;
-    publish(tx, &EventSource::TestSet(project, id).event(Action::Created, customer)?).await?;
+    publish(tx, &EventSource::TestSet(project, id).event(Action::Created, customer, Some("1"))?)
+        .await?;
     Ok(set)
 }
 

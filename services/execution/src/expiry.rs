@@ -1,4 +1,4 @@
-//! The task that publishes the ends of known failures, and ends the states of test cases. All replicas of the
+//! The task that publishes the ends of known failures, also before they come, and ends the states of test cases. All replicas of the
 //! service may do this at the same time.
 
 use std::{fmt::Display, time::Duration};
@@ -33,10 +33,18 @@ pub async fn publish_expired(db: &PgPool) -> Result<(), Fault> {
     }
 }
 
-/// Expires what has ended, and returns its events.
+/// Expires what has ended, notes what ends soon, and returns the events.
 async fn expired(tx: &mut PgTransaction<'_>) -> Result<Vec<Result<Event, Fault>>, Fault> {
     let mut events = of(RecordKind::KnownFailure, known_failure::store::expire(tx).await?);
     events.extend(of(RecordKind::TestCaseState, test_case_state::store::expire(tx).await?));
+    let ending = known_failure::store::announce(tx).await?.into_iter();
+    events.extend(ending.map(|(customer, project, id)| {
+        event::expiring(customer, project, (RecordKind::KnownFailure, id))
+    }));
+    let ending = test_case_state::store::announce(tx).await?.into_iter();
+    events.extend(ending.map(|(customer, project, id)| {
+        event::expiring(customer, project, (RecordKind::TestCaseState, id))
+    }));
     Ok(events)
 }
 

@@ -36,6 +36,7 @@ mod test_case_state;
 mod test_report;
 mod testrail;
 mod verify;
+mod waiting;
 
 use std::net::SocketAddr;
 
@@ -90,6 +91,7 @@ pub use self::{
     reportportal::Launches,
     retention::enforce_retention,
     verify::{executions_of, rebuild, reports_of, verify},
+    waiting::publish_waiting,
 };
 use self::{
     automation::AutomationService,
@@ -202,6 +204,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     age_of_removals().spawn(runtime, &database);
     age_of_reconciliation().spawn(runtime, &database);
     expiry::spawn(runtime, &database);
+    waiting::spawn(runtime, &database, config.leases);
     deletion::spawn(runtime, &database, &artifacts);
     live_log::spawn(runtime, &database, &artifacts);
     let queue = Queue::connect(runtime, nats.client().clone());

@@ -1,6 +1,6 @@
 //! Events and audit entries about changed records.
 
-use assay_auth::Caller;
+use assay_auth::{Caller, actor};
 use assay_events::{Event, EventType, RecordKind, publish};
 use assay_proto::{CustomerId, Fault, UserGroupId, UserId, events::RecordChanged};
 use assay_records::Action;
@@ -72,6 +72,8 @@ impl Record {
             target: target.to_owned(),
             target_id: Some(target_id.to_string()),
             action: action.name().to_owned(),
+            actor: Some(actor::current()),
+            ..RecordChanged::default()
         }
     }
 }

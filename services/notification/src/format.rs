@@ -5,6 +5,7 @@ mod chat;
 mod facts;
 mod span;
 mod summary;
+mod title;
 
 use assay_events::CONTENT_TYPE;
 use assay_proto::{
@@ -13,7 +14,7 @@ use assay_proto::{
 };
 
 use self::{facts::Facts, summary::Summary};
-use crate::{notification::publication, streams::NOTIFICATIONS};
+use crate::notification::publication;
 
 /// Content type of several events in one message.
 const BATCH_CONTENT_TYPE: &str = "application/cloudevents-batch+json";
@@ -84,7 +85,7 @@ pub(crate) fn several(
 
 /// Returns the event as on NATS.
 fn event(customer: CustomerId, (notification, time): Dated<'_>) -> Result<Vec<u8>, Fault> {
-    publication::event(customer, notification)?.to_json(NOTIFICATIONS, time)
+    publication::render(customer, notification, time)
 }
 
 /// Returns the event as CDEvents, or as on NATS if they have none for it, such as for a test.

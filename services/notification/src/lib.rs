@@ -8,6 +8,7 @@ mod delivery;
 mod delivery_sender;
 mod egress;
 mod exchange;
+mod filter;
 mod format;
 mod message;
 mod notification;
@@ -32,7 +33,7 @@ use assay_proto::{
     },
 };
 use assay_rpc::grpc;
-use assay_runtime::{Networks, Runtime};
+use assay_runtime::{Networks, PublicUrl, Runtime};
 use assay_work::{Work, watch};
 use sqlx::migrate::Migrator;
 use tokio::{net::TcpListener, sync::Notify};
@@ -71,6 +72,18 @@ pub struct Config {
     pub retention: RetentionConfig,
     #[command(flatten)]
     pub webhooks: WebhookConfig,
+    #[command(flatten)]
+    pub links: LinkConfig,
+}
+
+/// Settings of the links in notifications.
+#[derive(clap::Args, Clone, Debug)]
+pub struct LinkConfig {
+    #[command(flatten)]
+    pub public: PublicUrl,
+    /// Whether gateways serve the console; without it, notifications have no links to its pages
+    #[arg(long, env = "ASSAY_CONSOLE", default_value_t = true, action = clap::ArgAction::Set)]
+    pub console: bool,
 }
 
 /// Settings of stored notifications.
@@ -114,8 +127,8 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     database.watch_reachability(runtime, nats.client());
     let verifier = Verifier::watch_with_nats(runtime, identity.clone(), nats.client().clone());
     let lost = LostDeletions::new(Owner::Identity(identity), deletion::LIVE_CUSTOMERS);
-    exchange_events(runtime, &database, &nats, &lost.signal());
-    lost.start(runtime, &database, Reactions);
+    exchange_events(runtime, &database, &nats, &config.links, &lost.signal());
+    lost.start(runtime, &database, Reactions::new(&config.links));
     watch(runtime, &database, WORK);
     age_of_deliveries().spawn(runtime, &database);
     let age = Duration::from_hours(24) * config.retention.notification_retention_days;
@@ -150,10 +163,17 @@ pub fn services(
 
 /// Starts consuming the events of other services and publishing notifications. Notifies if the consumer of a
 /// stream is new.
-pub fn exchange_events(runtime: &Runtime, database: &Database, nats: &Nats, is_lost: &Arc<Notify>) {
+pub fn exchange_events(
+    runtime: &Runtime,
+    database: &Database,
+    nats: &Nats,
+    links: &LinkConfig,
+    is_lost: &Arc<Notify>,
+) {
+    let reactions = Reactions::new(links);
     for stream in SOURCES {
         let consumer = Consumer::new("notification", stream).notify_of_loss(is_lost.clone());
-        consumer.start(runtime, database, nats, Reactions);
+        consumer.start(runtime, database, nats, reactions.clone());
     }
     Relay::start(runtime, database, nats, NOTIFICATIONS);
 }

@@ -1,5 +1,7 @@
 //! `NotificationService`: clients add, list, watch and delete notifications.
 
+mod details;
+pub(crate) mod link;
 mod position;
 pub(crate) mod publication;
 pub(crate) mod rules;
@@ -10,11 +12,11 @@ use assay_auth::Caller;
 use assay_database::begin;
 use assay_fair::Shares;
 use assay_proto::{
-    Fault, NotificationId, NotificationOrigin,
+    Fault, NotificationId, NotificationOrigin, Permission,
     notification::{
         CreateNotificationRequest, DeleteNotificationRequest, ListNotificationsRequest,
-        Notification, NotificationBatch, WatchNotificationsRequest, WatchedNotification,
-        notification_service_server,
+        Notification, NotificationBatch, NotificationFilter, WatchNotificationsRequest,
+        WatchedNotification, notification_service_server,
     },
 };
 use assay_rpc::list::{self, Batches};
@@ -22,8 +24,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use self::{position::LastEvent, store::Filter};
-use crate::{customer, signal::NotificationSignal};
+use self::position::LastEvent;
+use crate::{customer, filter::Filter, signal::NotificationSignal};
 
 pub(crate) struct NotificationService {
     pub(crate) db: PgPool,
@@ -40,9 +42,10 @@ impl notification_service_server::NotificationService for NotificationService {
         &self,
         request: Request<ListNotificationsRequest>,
     ) -> Result<Response<Self::ListNotificationsStream>, Status> {
-        let customer = Caller::of(&request)?.customer;
-        let ListNotificationsRequest { page, source, action } = request.into_inner();
-        let (db, filter) = (self.db.clone(), Filter { source, action });
+        let caller = Caller::of(&request)?;
+        let customer = caller.customer;
+        let ListNotificationsRequest { page, filter } = request.into_inner();
+        let (db, filter) = (self.db.clone(), filter_of(&caller, filter)?);
         customer::require_live(&db, customer).await?;
         list::answer(page, move |slice| {
             let (db, filter) = (db.clone(), filter.clone());
@@ -55,9 +58,10 @@ impl notification_service_server::NotificationService for NotificationService {
         &self,
         request: Request<WatchNotificationsRequest>,
     ) -> Result<Response<Self::WatchNotificationsStream>, Status> {
-        let customer = Caller::of(&request)?.customer;
-        let WatchNotificationsRequest { after, source, action, last_event_id } =
-            request.into_inner();
+        let caller = Caller::of(&request)?;
+        let customer = caller.customer;
+        let WatchNotificationsRequest { after, filter, last_event_id } = request.into_inner();
+        let filter = filter_of(&caller, filter)?;
         let last = last_event_id.as_deref().map(LastEvent::parse).transpose()?;
         let share = self.shares.acquire(customer).await?;
         customer::require_live(&self.db, customer).await?;
@@ -73,7 +77,7 @@ impl notification_service_server::NotificationService for NotificationService {
         drop(share);
         let waiter = self.signal.register(customer)?;
         let (db, shares) = (self.db.clone(), self.shares.clone());
-        let source = watch::Source { db, shares, customer, filter: Filter { source, action } };
+        let source = watch::Source { db, shares, customer, filter };
         let watched = watch::stream(waiter, source, end);
         let watched = stream::iter(reset.map(Ok)).chain(watched);
         Ok(Response::new(watched.map_err(Status::from).boxed()))
@@ -83,12 +87,22 @@ impl notification_service_server::NotificationService for NotificationService {
         &self,
         request: Request<CreateNotificationRequest>,
     ) -> Result<Response<Notification>, Status> {
-        let customer = Caller::of(&request)?.customer;
+        let caller = Caller::of(&request)?;
         let input = rules::validate(request.into_inner().notification.unwrap_or_default())?;
+        let notification = Notification {
+            source: input.source,
+            source_id: input.source_id,
+            target: input.target,
+            target_id: input.target_id,
+            action: input.action,
+            state: input.state.unwrap_or_default(),
+            origin: NotificationOrigin::Client.into(),
+            actor: Some(caller.actor()),
+            ..Notification::default()
+        };
 
         let mut tx = begin(&self.db).await?;
-        let origin = NotificationOrigin::Client;
-        let notification = publication::publish(&mut tx, customer, origin, input).await?;
+        let notification = publication::publish(&mut tx, caller.customer, notification).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(notification))
     }
@@ -113,4 +127,9 @@ impl notification_service_server::NotificationService for NotificationService {
 fn reset(last: Option<NotificationId>) -> WatchedNotification {
     let event_id = last.map(|id| id.to_string()).unwrap_or_default();
     WatchedNotification { event_id, is_reset: true, ..WatchedNotification::default() }
+}
+
+/// Returns the filter of a caller. Entries of the audit log are for those who may read it.
+fn filter_of(caller: &Caller, filter: Option<NotificationFilter>) -> Result<Filter, Fault> {
+    Filter::read(filter.unwrap_or_default(), caller.may(Permission::UserManagement))
 }

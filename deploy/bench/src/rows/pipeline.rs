@@ -54,7 +54,7 @@ pub(super) async fn measure(to: &mut Measurement<'_>) -> Result<()> {
     let mut receiver = Receiver::start().await?;
     let project = create_project(&client, "Imported").await?;
     to.system.rest().await;
-    let webhook = json!({"Url": receiver.url, "Events": ["Build.*", "TestCase.*"]});
+    let webhook = json!({"Url": receiver.url, "Events": ["Client.Build.*", "TestCase.*"]});
     let webhook = id(&client.post("/api/webhooks", webhook).await?)?;
 
     let single = single(&client, &mut receiver).await?;

@@ -79,6 +79,8 @@ The variables of a program with their values, as JSON; empty ones are omitted.
 {{- $_ := set $env "ASSAY_QUEUE_METRICS" (join "," $own.queueMetrics) }}
 {{- end }}
 {{- else if eq .program "notification" }}
+{{- $_ := set $env "ASSAY_PUBLIC_URL" $values.publicUrl }}
+{{- $_ := set $env "ASSAY_CONSOLE" (toString $values.console) }}
 {{- $_ := set $env "ASSAY_NOTIFICATION_RETENTION_DAYS" (int $own.retentionDays) }}
 {{- $_ := set $env "ASSAY_WEBHOOK_NETWORKS" (join "," $own.webhookNetworks) }}
 {{- end }}

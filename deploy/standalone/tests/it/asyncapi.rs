@@ -1,6 +1,7 @@
 //! The AsyncAPI document, compared with the events on NATS.
 
 mod document;
+mod examples;
 mod published;
 mod tour;
 
@@ -51,6 +52,27 @@ fn the_document_is_a_valid_asyncapi_document() {
     let mut broken = document::asyncapi();
     broken["channels"]["notifications"]["adress"] = "x".into();
     assert!(!problems(&validator(&asyncapi), &broken).is_empty());
+}
+
+/// The examples are complete: they have every field that the schemas require, and no other.
+#[test]
+fn the_examples_are_messages_of_the_document() {
+    let mut document = document::asyncapi();
+    published::close(&mut document["components"]);
+    let mut examples = 0;
+    for (name, message) in document["components"]["messages"].as_object().unwrap() {
+        for part in ["headers", "payload"] {
+            let at = format!("#/components/messages/{name}/{part}");
+            let schema =
+                serde_json::json!({"allOf": [{"$ref": at}], "components": document["components"]});
+            let schema = validator(&schema);
+            for example in message["examples"].as_array().into_iter().flatten() {
+                assert_eq!(problems(&schema, &example[part]), Vec::<String>::new(), "{name}");
+                examples += 1;
+            }
+        }
+    }
+    assert_eq!(examples, 12);
 }
 
 /// The document contains everything that it refers to.

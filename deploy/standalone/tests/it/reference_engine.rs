@@ -230,6 +230,7 @@ async fn the_engine_releases_unfinished_leases_when_it_stops() {
             test_minutes: 360,
             execution_hours: 168,
             grace_seconds: 900,
+            queue_seconds: 300,
         };
     })
     .await;

@@ -31,7 +31,7 @@ impl Events {
         Self { response, text: String::new() }
     }
 
-    /// The id and the notification of the next event; `None` at the end of the stream.
+    /// The id and the notification of the next event, which is a CloudEvent; `None` at the end of the stream.
     async fn next(&mut self) -> Option<(String, Value)> {
         loop {
             while let Some(end) = self.text.find("\n\n") {
@@ -43,7 +43,12 @@ impl Events {
                 let name = field("event").filter(|name| name != "notification");
                 let event = name.or(field("id")).zip(field("data"));
                 if let Some((id, data)) = event {
-                    return Some((id, serde_json::from_str(&data).unwrap()));
+                    let event: Value = serde_json::from_str(&data).unwrap();
+                    assert_eq!(
+                        (&event["specversion"], &event["id"]),
+                        (&json!("1.0"), &event["data"]["Id"])
+                    );
+                    return Some((id, event["data"].clone()));
                 }
             }
             let part = timeout(Duration::from_secs(20), self.response.chunk()).await.unwrap();
@@ -100,6 +105,17 @@ async fn a_stream_has_every_notification_once_and_resumes_after_the_last_one() {
     api.get(&wrong).await.is_problem(422, "invalid");
     let wrong = api.request(Method::GET, STREAM).header("Last-Event-ID", "x");
     assay_testkit::Answer::of(wrong).await.is_problem(422, "invalid");
+    for (filter, pointer, named) in [
+        ("sourcee=x", "/sourcee", "source, action"),
+        ("source=TestSett", "/source", "TestSet"),
+        ("event=TestSet.Complete", "/event", "Completed"),
+        ("result=Fail", "/result", "Failed"),
+        ("projectId=shop", "/projectId", "project id"),
+    ] {
+        let refused = api.get(&format!("{STREAM}?{filter}")).await.is_problem(422, "invalid");
+        assert_eq!(refused["errors"][0]["pointer"], pointer, "{filter}");
+        assert!(refused.to_string().contains(named), "{refused}");
+    }
     customer.anonymous().get(STREAM).await.is_problem(401, "unauthenticated");
 }
 

@@ -1,6 +1,7 @@
 //! The examples of subscribers in `docs/subscribers.md`.
 
 mod guarded;
+mod rebuilt;
 
 use std::{
     env,
@@ -71,11 +72,17 @@ fn rust() -> Vec<String> {
 
 /// The Python example with the packages from `deploy/local/install test`.
 fn python() -> Vec<String> {
+    python_with("subscriber.py").to_vec()
+}
+
+/// Python, and a script of the documents.
+fn python_with(script: &str) -> [String; 2] {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let [python, example] = ["target/tools/python/bin/python", "docs/subscribers/subscriber.py"]
+    let script = format!("docs/subscribers/{script}");
+    let [python, script] = ["target/tools/python/bin/python", &script]
         .map(|path| root.join(path).to_str().unwrap().to_owned());
     assert!(Path::new(&python).exists(), "run deploy/local/install test");
-    vec![python, example]
+    [python, script]
 }
 
 async fn subscribe(nats: &Client, name: &str) {

@@ -193,7 +193,7 @@ impl Tenant {
     async fn fill_rest(&mut self) {
         let token = json!({"Name": "Nightly", "UsagePermission": "Read"});
         self.create("apiTokenId", "/api/users/current/tokens", token).await;
-        let hook = json!({"Url": "https://ci.example.org/", "Events": ["Odd.Created"]});
+        let hook = json!({"Url": "https://ci.example.org/", "Events": ["Client.Odd.Created"]});
         self.create("webhookId", "/api/webhooks", hook).await;
         let odd = json!({"Source": "Odd", "SourceId": "1", "Target": "Odd", "Action": "Created"});
         self.create("deliveryId", "/api/notifications", odd).await;

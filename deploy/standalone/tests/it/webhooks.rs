@@ -113,7 +113,8 @@ async fn a_notification_of_a_client_that_looks_like_one_of_assay_is_marked_every
     let world = start_with_local_webhooks().await;
     let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     let mut receiver = Receiver::start(secret).await?;
-    let body = json!({"Url": receiver.url, "Events": ["Project.*"], "Secret": secret});
+    let events = ["Project.*", "Client.Project.*"];
+    let body = json!({"Url": receiver.url, "Events": events, "Secret": secret});
     world.api.post("/api/webhooks", body).await.created();
     let project = create_project(&world.api).await;
     let project = project.rsplit('/').next().unwrap_or_default();
@@ -132,20 +133,18 @@ async fn a_notification_of_a_client_that_looks_like_one_of_assay_is_marked_every
 
     let nats = async_nats::connect(world.nats_url()).await?;
     let stream = async_nats::jetstream::new(nats).get_stream("ASSAY_NOTIFICATIONS").await?;
-    let subject = "assay.notifications.*.project.created";
-    let published = eventually("both messages on NATS", || async {
-        let mut published = Vec::new();
-        while let Ok(message) = stream
-            .get_first_raw_message_by_subject(subject, published.last().map_or(1, |(at, _)| at + 1))
-            .await
-        {
-            let event: Value = serde_json::from_slice(&message.payload).unwrap();
-            published.push((message.sequence, event["data"]["Origin"].clone()));
-        }
-        (published.len() == 2).then_some(published)
-    })
-    .await;
-    assert_eq!((&published[0].1, &published[1].1), (&json!("Assay"), &json!("Client")));
+    for (subject, source, origin) in [
+        ("assay.notifications.*.project.created", "/assay/notifications", "Assay"),
+        ("assay.notifications.*.client.project.created", "/assay/clients/", "Client"),
+    ] {
+        let message = eventually("a message on NATS", || async {
+            stream.get_last_raw_message_by_subject(subject).await.ok()
+        })
+        .await;
+        let event: Value = serde_json::from_slice(&message.payload)?;
+        assert!(event["source"].as_str().is_some_and(|text| text.starts_with(source)), "{event}");
+        assert_eq!(event["data"]["Origin"], origin);
+    }
     world.stop().await;
     Ok(())
 }
@@ -189,6 +188,9 @@ async fn a_webhook_is_changed_archived_and_deleted() -> Result<()> {
         json!({"Url": "http://ci.example.org"}),
         json!({"Url": "https://127.0.0.1/"}),
         json!({"Url": "https://ci.example.org", "Events": ["everything"]}),
+        json!({"Url": "https://ci.example.org", "Events": ["TestSet.Complete"]}),
+        json!({"Url": "https://ci.example.org", "ProjectIds": ["shop"]}),
+        json!({"Url": "https://ci.example.org", "Branches": [""]}),
         json!({"Url": "https://ci.example.org", "Secret": "short"}),
         json!({"Url": "https://ci.example.org", "Headers": [{"Name": "Host", "Value": "x"}]}),
         json!({"Url": "https://ci.example.org", "Headers": [{"Name": "X-Key", "Value": "********"}]}),
@@ -200,7 +202,7 @@ async fn a_webhook_is_changed_archived_and_deleted() -> Result<()> {
     ] {
         api.post("/api/webhooks", wrong).await.is_problem(422, "invalid");
     }
-    let quiet = json!({"Url": "https://ci.example.org", "Events": ["Nothing.Happens"]});
+    let quiet = json!({"Url": "https://ci.example.org", "Events": ["Client.Nothing.Happens"]});
     let made = api.post("/api/webhooks", quiet).await.created();
     let path = format!("/api/webhooks/{}", id(&made));
     let lost = api.get(&format!("{path}/deliveries?status=Lost")).await.is_problem(422, "invalid");

@@ -6,12 +6,14 @@ use assay_proto::{
     notification::{Notification, WatchNotificationsRequest, WatchedNotification},
 };
 use axum::{
-    extract::State,
+    extract::{FromRequestParts, State},
     response::{Response, sse::Event},
 };
 use futures::StreamExt;
+use http::request::Parts;
 use serde_json::json;
 use tonic::Status;
+use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::Filter;
@@ -20,7 +22,7 @@ use crate::{
     caller::{StreamQuery, WatchedCaller},
     event_stream::{self, LastEventId, LastEventQuery},
     problem::Problem,
-    query::Query,
+    query::{Query, require_known},
     response::{Json, Resource},
     services::{Notifications, Services, Tokens},
 };
@@ -31,13 +33,29 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 
 impl Resource for StreamToken {}
 
+/// The filter of a stream, which has no other parameters than the documented ones.
+struct OnlyFilter(Filter);
+
+impl<S: Sync> FromRequestParts<S> for OnlyFilter {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let filters = Filter::into_params(|| None).into_iter();
+        let others = LastEventQuery::into_params(|| None).into_iter();
+        let known = filters.chain(others).chain(StreamQuery::into_params(|| None));
+        require_known(parts, known)?;
+        Query::from_request_parts(parts, state).await.map(|Query(filter)| Self(filter))
+    }
+}
+
 /// Streams new notifications as server-sent events.
 ///
-/// An event has the name `notification`, the notification as JSON in its data and its id. A client that
-/// reconnects with the id of the last event in `Last-Event-ID`, as browsers do, misses nothing. If Assay
-/// does not know that id, because the notification was removed or the database restored, the first event has
-/// the name `reset`: the client may have missed notifications. The stream ends when the token expires or
-/// is revoked, and when the permissions of an API token change.
+/// An event has the name `notification`, and the id of the notification. Its data is the CloudEvent that
+/// webhooks and subscribers get, whose `data` is the notification. A client that reconnects with the id of
+/// the last event in `Last-Event-ID`, as browsers do, misses nothing. If Assay does not know that id, because
+/// the notification was removed or the database restored, the first event has the name `reset`: the client
+/// may have missed notifications. The stream ends when the token expires or is revoked, and when the
+/// permissions of an API token change. Other parameters than these are rejected.
 #[utoipa::path(
     get, path = "/api/notifications/stream", operation_id = "watch_notifications",
     tag = "Notifications", params(Filter, LastEventQuery, StreamQuery, LastEventId),
@@ -50,22 +68,23 @@ impl Resource for StreamToken {}
 async fn watch(
     State(mut notifications): State<Notifications>,
     watched: WatchedCaller,
-    Query(Filter { source, action }): Query<Filter>,
+    OnlyFilter(filter): OnlyFilter,
     LastEventId(last_event_id): LastEventId,
 ) -> Result<Response, Problem> {
-    let request = WatchNotificationsRequest { last_event_id, after: None, source, action };
+    let filter = Some(filter.into());
+    let request = WatchNotificationsRequest { last_event_id, after: None, filter };
     let notifications = notifications.watch_notifications(watched.caller.call(request)).await?;
     Ok(event_stream::respond(notifications.into_inner().map(event), watched))
 }
 
 fn event(watched: Result<WatchedNotification, Status>) -> Result<Event, Failure> {
-    let WatchedNotification { notification, event_id, is_reset, .. } = watched?;
-    let event = event_stream::event().id(event_id);
+    let WatchedNotification { event, event_id, is_reset, .. } = watched?;
+    let sent = event_stream::event().id(event_id);
     if is_reset {
         let data = json!({ "Reason": "UnknownLastEventId" });
-        return Ok(event.event("reset").json_data(data)?);
+        return Ok(sent.event("reset").json_data(data)?);
     }
-    Ok(event.event("notification").json_data(notification.unwrap_or_default())?)
+    Ok(sent.event("notification").data(event))
 }
 
 /// Creates a token for streams, for clients that cannot send headers.

@@ -93,8 +93,10 @@ pub(super) async fn add(
     let new: Vec<_> = plans.iter().filter(|plan| !planned.contains(&cases[plan.row])).collect();
     insert(tx, customer, cases, &new).await?;
     refer(tx, customer, project, &new).await?;
-    let created: Vec<_> =
-        new.iter().map(|new| EventSource::TestPlan(cases[new.row], new.id)).collect();
+    let created: Vec<_> = new
+        .iter()
+        .map(|new| EventSource::TestPlan(Some(project), cases[new.row], new.id))
+        .collect();
     publish_all(tx, EventSource::events(&created, Action::Created, customer, project)).await
 }
 

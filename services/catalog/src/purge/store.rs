@@ -168,7 +168,9 @@ pub(super) async fn remove_below(
             let is_complete = count < limit && i64::try_from(plans.len()).is_ok_and(|n| n < limit);
             let announced = plans.into_iter().filter(|(.., is_new)| *is_new);
             Ok((
-                announced.map(|(case, plan, _)| EventSource::TestPlan(case, plan)).collect(),
+                announced
+                    .map(|(case, plan, _)| EventSource::TestPlan(Some(project.id), case, plan))
+                    .collect(),
                 is_complete,
             ))
         }

@@ -77,8 +77,10 @@ pub(super) async fn adopt(
 
     let cases_created: Vec<_> =
         new.iter().map(|case| EventSource::TestCase(project, case.id)).collect();
-    let plans_created: Vec<_> =
-        planned.iter().map(|one| EventSource::TestPlan(one.case, one.plan)).collect();
+    let plans_created: Vec<_> = planned
+        .iter()
+        .map(|one| EventSource::TestPlan(Some(project), one.case, one.plan))
+        .collect();
     for created in [cases_created, plans_created] {
         let events = EventSource::events(&created, Action::Created, customer, project);
         publish_all(tx, events).await?;

@@ -87,7 +87,7 @@ pub(super) async fn replace(
     .execute(&mut **tx)
     .await
     .on_constraint("test_case_alias_pkey", Fault::AlreadyExists("test case with this alias"))?;
-    publish(tx, &EventSource::TestCase(project, id).event(Action::Changed, customer)?).await
+    publish(tx, &EventSource::TestCase(project, id).event(Action::Changed, customer, None)?).await
 }
 
 /// Adds an alias to each of these locked test cases. Those of deleted ones are free.

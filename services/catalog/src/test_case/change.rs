@@ -6,9 +6,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use assay_auth::actor;
 use assay_fair::{Gather, Shares};
 use assay_proto::{
-    CustomerId, Fault, InputArrays, OnConstraint, ProjectId, TestCaseId,
+    Actor, CustomerId, Fault, InputArrays, OnConstraint, ProjectId, TestCaseId,
     catalog::{TestCase, TestCaseInput, UpdateTestCaseRequest},
 };
 use assay_records::{Action, Change};
@@ -32,6 +33,7 @@ pub(super) struct CaseChange {
     id: TestCaseId,
     change: Change<TestCaseInput>,
     trace: String,
+    actor: Actor,
 }
 
 /// The outcome of a change, none if it lost to another one.
@@ -43,7 +45,8 @@ impl TryFrom<UpdateTestCaseRequest> for CaseChange {
     fn try_from(request: UpdateTestCaseRequest) -> Result<Self, Fault> {
         let UpdateTestCaseRequest { id, data_version, changes, fields, trace } = request;
         let change = Change { data_version, changes, fields };
-        Ok(Self { id: TestCaseId::from_path(&id)?, change, trace: json!(trace).to_string() })
+        let (trace, actor) = (json!(trace).to_string(), actor::current());
+        Ok(Self { id: TestCaseId::from_path(&id)?, change, trace, actor })
     }
 }
 
@@ -181,6 +184,7 @@ struct New<'a> {
     input: TestCaseInput,
     action: Action,
     trace: &'a str,
+    actor: &'a Actor,
 }
 
 impl<'a> New<'a> {
@@ -198,6 +202,7 @@ impl<'a> New<'a> {
             action: Action::of_change(current.archived, input.archived),
             input,
             trace: &change.trace,
+            actor: &change.actor,
         })
     }
 }
@@ -249,7 +254,9 @@ async fn update(
          table changed"
     )));
     let data = |case: &&New<'_>| {
-        json!(EventSource::TestCase(project, case.id).data(case.action)).to_string()
+        let version = (case.revision + 1).to_string();
+        let source = EventSource::TestCase(project, case.id);
+        json!(source.data(case.action, Some(&version), case.actor.clone())).to_string()
     };
     let inputs = cases.iter().map(|case| &case.input);
     let inputs = padded(inputs.collect(), &first.input);

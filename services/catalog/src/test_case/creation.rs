@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use assay_auth::actor;
 use assay_database::begin;
 use assay_fair::{Gather, Shares};
 use assay_proto::{
-    CustomerId, Fault, InputArrays, InputColumns, ProjectId, TestCaseId,
+    Actor, CustomerId, Fault, InputArrays, InputColumns, ProjectId, TestCaseId,
     catalog::{CreateTestCaseRequest, TestCase, TestCaseInput},
 };
 use assay_records::Action;
@@ -25,6 +26,7 @@ pub(super) struct Creation {
     id: TestCaseId,
     input: TestCaseInput,
     trace: String,
+    actor: Actor,
 }
 
 impl TryFrom<CreateTestCaseRequest> for Creation {
@@ -32,7 +34,8 @@ impl TryFrom<CreateTestCaseRequest> for Creation {
 
     fn try_from(request: CreateTestCaseRequest) -> Result<Self, Fault> {
         let input = rules::valid(rules::new(request.test_case.unwrap_or_default()))?;
-        Ok(Self { id: TestCaseId::new(), input, trace: json!(request.trace).to_string() })
+        let (trace, actor) = (json!(request.trace).to_string(), actor::current());
+        Ok(Self { id: TestCaseId::new(), input, trace, actor })
     }
 }
 
@@ -128,7 +131,8 @@ async fn insert(
     )));
     let numbers = numbers(creations);
     let data = |creation: &Creation| {
-        json!(EventSource::TestCase(project, creation.id).data(Action::Created)).to_string()
+        let (source, actor) = (EventSource::TestCase(project, creation.id), creation.actor.clone());
+        json!(source.data(Action::Created, Some("1"), actor)).to_string()
     };
     let insert = insert
         .bind(customer)

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use assay_proto::{TestResult, catalog::*};
 use assay_testkit::{assert_planned_once, eventually, rows_read};
 use futures::future::join_all;
+use serde_json::json;
 use sqlx::Connection as _;
 use tonic::Code;
 
@@ -213,7 +214,37 @@ async fn each_concurrent_change_of_one_case_takes_effect() {
     let events = world.events().await;
     let published =
         events.iter().filter(|(noun, action, _)| noun == "test_case" && action == "changed");
-    assert_eq!(published.count(), 40);
+    assert_eq!(published.clone().count(), 40);
+    let mut versions: Vec<u32> = published
+        .filter(|(.., data)| data["SourceId"] == one.id)
+        .map(|(.., data)| data["RecordVersion"].as_str().unwrap().parse().unwrap())
+        .collect();
+    versions.sort_unstable();
+    assert_eq!(versions, (2..=21).collect::<Vec<_>>(), "each event has the version of its change");
+}
+
+#[tokio::test]
+async fn the_events_of_gathered_creations_have_the_actors_of_their_callers() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let machine = world.with_api_token(&user).await;
+    let creations = (0..20).map(|number| {
+        let caller = if number % 2 == 0 { &user } else { &machine };
+        let identifier = Some(format!("case {number}"));
+        caller.create_case(&project.id, TestCaseInput { identifier, ..named("case") })
+    });
+    for created in join_all(creations).await {
+        created.unwrap();
+    }
+    let events = world.events().await;
+    let created: Vec<_> = events.iter().filter(|(noun, ..)| noun == "test_case").collect();
+    assert_eq!(created.len(), 20);
+    for (number, caller) in [(0, &user), (1, &machine)] {
+        let actor = json!(caller.identity.caller.actor());
+        let of_caller = created.iter().filter(|(.., data)| data["Actor"] == actor);
+        assert_eq!(of_caller.count(), 10, "{number}: {actor}");
+    }
 }
 
 #[tokio::test]

@@ -56,7 +56,8 @@ async fn creating_a_project_publishes_an_event() {
     assert_eq!(get(&user, &project.id).await.unwrap(), project);
     let data = json!({
         "Source": "Project", "SourceId": project.id, "Target": "Customer",
-        "TargetId": project.customer_id, "Action": "Created",
+        "TargetId": project.customer_id, "Action": "Created", "ProjectId": project.id,
+        "RecordVersion": "1", "Actor": user.identity.caller.actor(),
     });
     assert_eq!(world.events().await, [("project".to_owned(), "created".to_owned(), data)]);
 }

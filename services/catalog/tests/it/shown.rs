@@ -83,6 +83,7 @@ impl Shown {
             finish_date_time: Some(time("2026-11-20T10:01:00Z")),
             average_duration_in_sec: 1.5,
             revision,
+            ..ReportState::default()
         }
     }
 
@@ -99,7 +100,7 @@ impl Shown {
             software_name: Some("Web shop".into()),
             software_identifier: Some("1.0".into()),
             reports,
-            is_past: None,
+            ..ReportsChanged::default()
         }
     }
 

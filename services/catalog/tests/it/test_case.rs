@@ -28,7 +28,8 @@ async fn creating_a_test_case_publishes_an_event() {
     let events = world.events().await.pop().unwrap();
     let data = json!({
         "Source": "TestCase", "SourceId": case.id, "Target": "Project",
-        "TargetId": project.id, "Action": "Created",
+        "TargetId": project.id, "Action": "Created", "ProjectId": project.id,
+        "RecordVersion": "1", "Actor": user.identity.caller.actor(),
     });
     assert_eq!(events, ("test_case".to_owned(), "created".to_owned(), data));
 }

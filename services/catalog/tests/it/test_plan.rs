@@ -36,6 +36,7 @@ async fn a_new_plan_has_the_next_revision_and_default_values() {
     let (noun, action, data) = world.events().await.pop().unwrap();
     assert_eq!((noun.as_str(), action.as_str()), ("test_plan", "created"));
     assert_eq!((&data["Target"], &data["TargetId"]), (&"TestCase".into(), &case.id.into()));
+    assert_eq!(data["ProjectId"], case.project_id);
 }
 
 #[tokio::test]

@@ -2,9 +2,11 @@
 
 use std::fmt::Display;
 
+use assay_auth::actor;
 use assay_events::{AlarmChange, Event, EventType, RecordKind};
 use assay_proto::{
-    CustomerId, Fault, IncidentId, MonitorId, ProjectId, TestCaseId, events::RecordChanged,
+    CustomerId, ExecutionId, Fault, IncidentId, MonitorId, ProjectId, TestCaseId,
+    events::RecordChanged,
 };
 use assay_records::Action;
 
@@ -15,7 +17,29 @@ pub fn record(
     (kind, id): (RecordKind, impl Display),
     action: Action,
 ) -> Result<Event, Fault> {
-    event(customer, (kind, id), (RecordKind::Project, project), EventType::Record(kind, action))
+    let event_type = EventType::Record(kind, action);
+    event(customer, project, (kind, id), (RecordKind::Project, project), event_type)
+}
+
+/// Returns the event of an action on a record of an execution.
+pub fn record_of_execution(
+    customer: CustomerId,
+    (project, execution): (ProjectId, ExecutionId),
+    (kind, id): (RecordKind, impl Display),
+    action: Action,
+) -> Result<Event, Fault> {
+    let event_type = EventType::Record(kind, action);
+    event(customer, project, (kind, id), (RecordKind::Execution, execution), event_type)
+}
+
+/// Returns the event that a record of a project ends soon.
+pub fn expiring(
+    customer: CustomerId,
+    project: ProjectId,
+    (kind, id): (RecordKind, impl Display),
+) -> Result<Event, Fault> {
+    let target = (RecordKind::Project, project);
+    event(customer, project, (kind, id), target, EventType::Expiring(kind))
 }
 
 /// Returns the event that a record of a project has expired.
@@ -24,7 +48,8 @@ pub fn expired(
     project: ProjectId,
     (kind, id): (RecordKind, impl Display),
 ) -> Result<Event, Fault> {
-    event(customer, (kind, id), (RecordKind::Project, project), EventType::Expired(kind))
+    let target = (RecordKind::Project, project);
+    event(customer, project, (kind, id), target, EventType::Expired(kind))
 }
 
 /// Returns the event that an incident has ended.
@@ -34,22 +59,25 @@ pub fn incident_ended(
     id: IncidentId,
 ) -> Result<Event, Fault> {
     let source = (RecordKind::Incident, id);
-    event(customer, source, (RecordKind::Project, project), EventType::IncidentEnded)
+    let target = (RecordKind::Project, project);
+    event(customer, project, source, target, EventType::IncidentEnded)
 }
 
 /// Returns the event that a test case has reached the threshold of a monitor, or has recovered.
 pub fn alarm(
     customer: CustomerId,
+    project: ProjectId,
     monitor: MonitorId,
     case: TestCaseId,
     change: AlarmChange,
 ) -> Result<Event, Fault> {
     let source = (RecordKind::Monitor, monitor);
-    event(customer, source, (RecordKind::TestCase, case), EventType::Alarm(change))
+    event(customer, project, source, (RecordKind::TestCase, case), EventType::Alarm(change))
 }
 
 fn event(
     customer: CustomerId,
+    project: ProjectId,
     (kind, id): (RecordKind, impl Display),
     (target, target_id): (RecordKind, impl Display),
     event_type: EventType,
@@ -60,6 +88,9 @@ fn event(
         target: target.name().to_owned(),
         target_id: Some(target_id.to_string()),
         action: event_type.action().to_owned(),
+        project_id: Some(project.to_string()),
+        record_version: (event_type.action() == Action::Created.name()).then(|| "1".to_owned()),
+        actor: Some(actor::current()),
     };
     Event::new(customer, id, event_type, &changed)
 }

@@ -29,3 +29,4 @@ pub mod settle;
 pub mod test_case_state;
 pub mod test_report;
 pub mod time_limits;
+pub mod verdict;

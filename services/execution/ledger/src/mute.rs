@@ -57,10 +57,10 @@ pub async fn mute(
     let mut unmuted = Vec::new();
     for report in &mut changed {
         match muted.remove(&report.published.id) {
-            Some(ticket) => (report.is_muted, report.ticket) = (true, ticket),
+            Some(ticket) => (report.published.is_muted, report.ticket) = (Some(true), ticket),
             // A retry has another cause.
-            None if report.is_muted => {
-                (report.is_muted, report.ticket) = (false, String::new());
+            None if report.is_muted() => {
+                (report.published.is_muted, report.ticket) = (Some(false), String::new());
                 unmuted.push(&report.published.id);
             }
             None => {}

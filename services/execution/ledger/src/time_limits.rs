@@ -54,6 +54,15 @@ pub struct TimeLimits {
         value_parser = clap::value_parser!(i32).range(1..=LONGEST_GRACE.into())
     )]
     pub grace_seconds: i32,
+    /// Seconds for which no engine has begun an execution, after which that is published as the event
+    /// `Execution.Waiting`
+    #[arg(
+        long,
+        env = "ASSAY_QUEUE_SECONDS",
+        default_value_t = 300,
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    pub queue_seconds: u32,
 }
 
 impl TimeLimits {

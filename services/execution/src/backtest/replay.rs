@@ -20,7 +20,7 @@ use super::{
     store::{self, SLICE},
     verdict::{Counts, Stored},
 };
-use crate::execution::verdict::rules::state;
+use assay_ledger::verdict::rules::state;
 
 /// Time after which no further executions are replayed. A call has 15 seconds.
 const TIME: Duration = Duration::from_secs(8);

@@ -1,6 +1,7 @@
 //! Ended executions with what their verdicts depend on, in PostgreSQL. Every statement is bound to one
 //! customer.
 
+use assay_ledger::verdict::store::changes_of;
 use assay_proto::{
     CustomerId, ExecutionStatistic, Fault, TestSetId, Timestamp, catalog::Gate,
     execution::BacktestDifference,
@@ -8,10 +9,7 @@ use assay_proto::{
 use sqlx::{AssertSqlSafe, PgExecutor};
 
 use super::{rules::Selected, verdict::Stored};
-use crate::{
-    execution::summary::changes_of,
-    statistics::store::{LATEST, OF_SET},
-};
+use crate::statistics::store::{LATEST, OF_SET};
 
 /// Maximum number of executions that are read at a time.
 pub(super) const SLICE: usize = 100;

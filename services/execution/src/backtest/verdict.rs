@@ -14,7 +14,7 @@ use assay_proto::{
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
-use crate::execution::verdict::rules::Facts;
+use assay_ledger::verdict::rules::Facts;
 
 /// An ended execution as it is stored.
 #[derive(FromRow)]

@@ -1,5 +1,6 @@
 //! The outcome of an execution.
 
+use assay_ledger::verdict::store::changes_of;
 use assay_proto::{
     CustomerId, ExecutionId, ExecutionStatistic, Fault, ProjectId,
     execution::{ChangeCounts, ExecutionEntry, ExecutionSummary},
@@ -7,7 +8,7 @@ use assay_proto::{
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor};
 use uuid::Uuid;
 
-use crate::{console_link::ConsoleLinks, test_report::entries::UNREVIEWED};
+use crate::console_link::ConsoleLinks;
 
 #[derive(FromRow)]
 struct Row {
@@ -22,32 +23,6 @@ struct Row {
     incident_id: Option<Uuid>,
     revision: i64,
     notes: Vec<String>,
-}
-
-/// The condition that a report is a new failure for a verdict: of a stable test that passed before, or that
-/// fails for another cause than before, and not muted.
-pub(crate) const NEW_FAILURE: &str = "change in ('New', 'CauseChanged') and not is_muted";
-
-/// Selects the numbers of test cases of an execution by their changes, and that of the new failures
-/// that are not muted. An index has only the reports that have changed.
-pub(crate) fn changes_of(execution: &str) -> String {
-    format!(
-        "select (count(*) filter (where change = 'New'))::int as new,
-                (count(*) filter (where change = 'Still'))::int as still,
-                (count(*) filter (where change = 'CauseChanged'))::int as cause_changed,
-                (count(*) filter (where change = 'Fixed'))::int as fixed,
-                (count(*) filter (where change = 'Flaky'))::int as flaky,
-                (count(*) filter (where is_muted))::int as muted,
-                (count(*) filter (where {UNREVIEWED}))::int as unreviewed,
-                (count(*) filter (where change = 'New' and is_muted))::int as muted_new,
-                (count(*) filter (where change = 'CauseChanged' and is_muted))::int
-                    as muted_cause_changed,
-                (count(*) filter (where change = 'Still' and is_muted))::int as muted_still,
-                (count(*) filter (where change = 'Flaky' and is_muted))::int as muted_flaky,
-                (count(*) filter (where {NEW_FAILURE}))::int as new_failures
-         from test_report r
-         where r.customer_id = $1 and r.execution_id = {execution} and change <> 'None'"
-    )
 }
 
 /// Returns the outcome of an execution of any project, or of this one.

@@ -1,16 +1,15 @@
 //! The verdict of an execution: whether it meets the rules that its test set had when it was
 //! requested.
 
-pub(crate) mod rules;
 mod store;
 
+use assay_ledger::verdict::rules::{self, Facts};
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId,
     execution::{ExecutionSummary, Verdict},
 };
 use sqlx::PgPool;
 
-use self::rules::Facts;
 use super::summary;
 use crate::console_link::ConsoleLinks;
 

@@ -4,7 +4,7 @@
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId, TestSetId, Timestamp};
 use sqlx::{AssertSqlSafe, FromRow, PgTransaction};
 
-use crate::execution::summary::NEW_FAILURE;
+use assay_ledger::verdict::store::NEW_FAILURE;
 
 /// Minutes before and after an execution in which others are near to it.
 pub(super) const NEAR: i32 = 30;

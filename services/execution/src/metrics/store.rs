@@ -1,17 +1,18 @@
 //! The latest outcomes of test sets, in PostgreSQL.
 
-use assay_ledger::deletion::records::is_not_deleted;
+use assay_ledger::{
+    deletion::records::is_not_deleted,
+    verdict::{
+        rules::{Facts, state},
+        store::changes_of,
+    },
+};
 use assay_proto::{
     CustomerId, EnumColumn, ExecutionStatistic, ExecutionStatus, Fault, ProjectId,
     catalog::Gate,
     execution::{ChangeCounts, TestSetOutcome},
 };
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, types::Json};
-
-use crate::execution::{
-    summary::changes_of,
-    verdict::rules::{Facts, state},
-};
 
 /// Maximum number of outcomes.
 const MOST: i64 = 100;

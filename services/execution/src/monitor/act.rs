@@ -60,7 +60,11 @@ pub(super) async fn raise(
             return Ok(false);
         }
     } else if !monitor.dry_run {
-        publish(tx, &event::alarm(ended.customer, id, candidate.id, AlarmChange::Raised)?).await?;
+        publish(
+            tx,
+            &event::alarm(ended.customer, ended.project, id, candidate.id, AlarmChange::Raised)?,
+        )
+        .await?;
     }
     alarm::raise(tx, ended.customer, id, candidate.id, until).await?;
     record(tx, ended, (id, monitor), candidate, (kind, reason)).await?;
@@ -114,7 +118,11 @@ pub(super) async fn end(
         if monitor.action() != AlarmAction::Notify {
             lift(tx, customer, project, candidate.id, id).await?;
         } else if has_recovered {
-            publish(tx, &event::alarm(customer, id, candidate.id, AlarmChange::Recovered)?).await?;
+            publish(
+                tx,
+                &event::alarm(customer, project, id, candidate.id, AlarmChange::Recovered)?,
+            )
+            .await?;
         }
     }
     let recovered_with = has_recovered.then_some(ended.id);

@@ -46,7 +46,7 @@ pub(crate) fn to_reports(
     let (mut by_id, mut by_identifier) = (HashMap::new(), HashMap::new());
     for (index, report) in reports.iter().enumerate() {
         by_id.insert(report.published.test_case_id.as_str(), index);
-        by_identifier.insert(report.test_case_identifier.as_str(), index);
+        by_identifier.insert(report.test_case_identifier(), index);
     }
     assign(results, reports, is_open, |result| match &result.case {
         Some(Case::Identifier(identifier)) => {

@@ -1,7 +1,9 @@
 //! The test reports of an execution as entries of a list, each with its last results.
 
 use assay_fingerprint::Fingerprint;
-use assay_ledger::{change, failure::retried, progress::execution::ExecutionState};
+use assay_ledger::{
+    change, failure::retried, progress::execution::ExecutionState, verdict::store::UNREVIEWED,
+};
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ReportStatus, ResultChange, TestReportId, TestResult,
     Timestamp,
@@ -12,10 +14,6 @@ use assay_records::{Check, Criterion, criteria};
 use assay_rpc::list::{Rows, Slice};
 use sqlx::{PgPool, QueryBuilder};
 use uuid::Uuid;
-
-/// The condition that a report needs a review.
-pub(crate) const UNREVIEWED: &str = "r.result in ('Failed', 'Error') and r.change <> 'None'
-    and not r.is_muted and r.status in ('InReview', 'EngineExecutionFailure')";
 
 /// The condition, before its pattern, that a report has a text in its name or identifier.
 pub(super) const NAMED: &str =

@@ -79,7 +79,7 @@ fn report_fields(report: &TestReportState) -> [(&'static str, Value); 12] {
         ("change", name(published.change())),
         ("change_reason", text(&report.change_reason)),
         ("is_flaky", text(&report.is_flaky)),
-        ("is_muted", text(&report.is_muted)),
+        ("is_muted", text(&report.is_muted())),
     ]
 }
 

@@ -62,7 +62,7 @@ async fn derive_reports(
     let known = mute::marked(tx, customer, id).await?;
     for report in &mut reports {
         let fails = report.ended_result().is_some_and(TestResult::is_failure);
-        report.is_muted = fails && known.contains(&report.published.id);
+        report.published.is_muted = Some(fails && known.contains(&report.published.id));
     }
     Ok(reports)
 }

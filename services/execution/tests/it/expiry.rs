@@ -53,9 +53,11 @@ async fn changes_and_ends_of_a_known_failure_are_published() -> Result<()> {
     let (_, data) = world.events().await?.into_iter().next_back().unwrap();
     let expected = json!({
         "Source": "KnownFailure", "SourceId": known.id, "Target": "Project",
-        "TargetId": world.project, "Action": "Created",
+        "TargetId": world.project, "Action": "Created", "ProjectId": world.project,
+        "RecordVersion": "1", "Actor": data["Actor"],
     });
     assert_eq!(data, expected);
+    assert_eq!(data["Actor"]["Kind"], "User");
 
     mute_until(&world, &known.id, 0).await?;
     assert_eq!(actions(&world).await?, ["created", "changed", "expired"]);

@@ -1,5 +1,6 @@
 //! Tests of the execution service over gRPC, with a real database and a real catalog.
 
+mod announced;
 mod archive;
 mod artifacts;
 mod backtests;

@@ -56,6 +56,7 @@ const LEASES: TimeLimits = TimeLimits {
     test_minutes: 360,
     execution_hours: 168,
     grace_seconds: 900,
+    queue_seconds: 300,
 };
 
 /// Services with databases of their own, one project and one empty test set.

@@ -5,8 +5,11 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use assay_auth::actor;
+use assay_events::{Event, EventType, is_audited, publish};
 use assay_proto::{
-    AccountId, AuditEntryId, CustomerId, Fault, Timestamp, UserId, identity::AuditEntry,
+    AccountId, ActorKind, AuditEntryId, CustomerId, Fault, Timestamp, UserId,
+    events::AuditRecorded, identity::AuditEntry,
 };
 use assay_rpc::{
     history::{self, SCANNED},
@@ -77,16 +80,18 @@ pub(super) async fn insert(
     entry: &Entry,
 ) -> Result<(), Fault> {
     let (target, target_id) = entry.target.clone().unzip();
-    sqlx::query(
+    let id = AuditEntryId::new();
+    let name: Option<String> = sqlx::query_scalar(
         "insert into audit_entry
             (id, customer_id, user_id, user_email, address, action, target, target_id, details)
          values ($1, $2, $3,
                  (select account.email
                   from membership join account on account.id = membership.account_id
                   where membership.id = $3),
-                 $4, $5, $6, $7, $8)",
+                 $4, $5, $6, $7, $8)
+         returning (select display_name from membership where id = $3)",
     )
-    .bind(AuditEntryId::new())
+    .bind(id)
     .bind(actor.customer)
     .bind(actor.user)
     .bind(actor.address.map(|address| address.to_string()))
@@ -94,9 +99,40 @@ pub(super) async fn insert(
     .bind(target)
     .bind(target_id)
     .bind(&entry.details)
-    .execute(&mut **tx)
+    .fetch_one(&mut **tx)
     .await?;
-    Ok(())
+    publish_entry(tx, actor, id, entry, name.unwrap_or_default()).await
+}
+
+/// Publishes an entry, unless its action has an event of a record. The event has no details and no address.
+async fn publish_entry(
+    tx: &mut PgTransaction<'_>,
+    actor: &Actor,
+    id: AuditEntryId,
+    entry: &Entry,
+    name: String,
+) -> Result<(), Fault> {
+    if !is_audited(&entry.action) {
+        return Ok(());
+    }
+    let user_id = Some(actor.user.to_string());
+    let caller = actor::current();
+    let user = || assay_proto::Actor {
+        kind: ActorKind::User.into(),
+        user_id: user_id.clone(),
+        name,
+        token_id: None,
+    };
+    let performed_by = if caller.user_id == user_id { caller } else { user() };
+    let (target, target_id) = entry.target.clone().unzip();
+    let recorded = AuditRecorded {
+        id: id.to_string(),
+        action: entry.action.clone(),
+        target,
+        target_id,
+        actor: Some(performed_by),
+    };
+    publish(tx, &Event::new(actor.customer, id, EventType::Audited, &recorded)?).await
 }
 
 /// Records an action on an account in all of its customers.

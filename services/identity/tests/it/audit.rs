@@ -137,7 +137,16 @@ async fn only_committed_changes_are_recorded_with_their_values() -> Result<()> {
         sqlx::query_scalar("select noun || ' ' || action from outbox order by id")
             .fetch_all(&identity.db)
             .await?;
-    assert_eq!(events, ["user_group created", "user created"]);
+    assert_eq!(
+        events,
+        ["audit_entry recorded", "user_group created", "user created", "audit_entry recorded",]
+    );
+    let (action, actor): (String, String) = sqlx::query_as(
+        "select data ->> 'Action', data -> 'Actor' ->> 'UserId' from outbox order by id limit 1",
+    )
+    .fetch_one(&identity.db)
+    .await?;
+    assert_eq!((action.as_str(), actor), ("LoggedIn", caller.user.to_string()));
     Ok(())
 }
 

@@ -9,7 +9,9 @@ use std::{
 };
 
 use assay_fair::OfCustomer;
-use assay_proto::{ApiTokenId, CustomerId, Fault, Permission, Permissions, UserId};
+use assay_proto::{
+    Actor, ActorKind, ApiTokenId, CustomerId, Fault, Permission, Permissions, UserId,
+};
 use assay_rpc::grpc::CLIENT_ADDRESS;
 use http::HeaderMap;
 use tonic::{
@@ -69,6 +71,17 @@ impl Caller {
             return Err(Fault::internal("the method has assay.issues: confirm its caller"));
         }
         request.extensions().get().cloned().ok_or(Fault::Unauthenticated)
+    }
+
+    /// Returns the caller as the actor of events.
+    pub fn actor(&self) -> Actor {
+        let kind = if self.api_token.is_some() { ActorKind::Token } else { ActorKind::User };
+        Actor {
+            kind: kind.into(),
+            user_id: Some(self.user.to_string()),
+            name: self.name.to_string(),
+            token_id: self.api_token.map(|id| id.to_string()),
+        }
     }
 
     /// Returns the caller with another address.

@@ -16,7 +16,7 @@ use axum::{
 use tonic::{Status, service::Routes};
 
 use self::response::ResponseBody;
-use crate::{Caller, UnconfirmedCaller, Verifier, caller::address_in};
+use crate::{Caller, UnconfirmedCaller, Verifier, actor, caller::address_in};
 
 #[derive(Clone)]
 struct Guard {
@@ -57,18 +57,18 @@ async fn admit(State(guard): State<Guard>, mut request: Request, next: Next) -> 
         Ok(None) => return next.run(request).await,
         Err(fault) => return reject(fault.into()),
     };
-    let customer = caller.customer;
+    let (customer, actor) = (caller.customer, caller.actor());
     if issues && !is_confirmed {
         request.extensions_mut().insert(UnconfirmedCaller::new(caller));
     } else {
         request.extensions_mut().insert(caller);
     }
     if waits {
-        return next.run(request).await;
+        return actor::acting(actor, next.run(request)).await;
     }
     match guard.shares.acquire(customer).await {
         Ok(_share) => {
-            let response = next.run(request).await;
+            let response = actor::acting(actor, next.run(request)).await;
             response.map(|body| Body::new(ResponseBody::new(body, guard.shares, customer)))
         }
         Err(fault) => reject(fault.into()),

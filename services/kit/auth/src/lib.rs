@@ -1,6 +1,7 @@
 //! Authentication and authorization: tokens and their verification, the guard in front of gRPC
 //! services, encryption of secrets at rest, and signatures.
 
+pub mod actor;
 mod api_token;
 mod caller;
 mod guard;

@@ -5,19 +5,51 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::Stream;
+use crate::{Stream, Subject};
 
 /// Content type of messages with an event.
 pub const CONTENT_TYPE: &str = "application/cloudevents+json";
+
+/// The publisher of an event. Its source, its type and its subject follow from it, so that no event of a client
+/// looks like one of Assay.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Publisher {
+    pub(crate) stream: Stream,
+    /// Id of the user, if a client has created the event.
+    pub(crate) client: Option<Uuid>,
+}
+
+impl Publisher {
+    fn source(self) -> String {
+        match self.client {
+            Some(user) => format!("/assay/clients/{user}"),
+            None => format!("/assay/{}", self.stream.service()),
+        }
+    }
+
+    fn kind(self, [noun, action]: [&str; 2]) -> String {
+        match self.client {
+            Some(_) => format!("io.assay.client.{noun}.{action}.v1"),
+            None => format!("io.assay.{}.{noun}.{action}.v1", self.stream.service()),
+        }
+    }
+
+    /// Returns the subject of the message on NATS.
+    pub(crate) fn subject(self, customer: CustomerId, [noun, action]: [&str; 2]) -> String {
+        let service = self.stream.service();
+        let of_client = self.client.is_some();
+        Subject { service, customer, of_client, noun, action }.to_string()
+    }
+}
 
 /// The envelope of an event; see <https://github.com/cloudevents/spec>.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CloudEvent {
     pub(crate) specversion: String,
     pub(crate) id: Uuid,
-    /// `/assay/<service>`
+    /// `/assay/<service>`, or `/assay/clients/<user>`
     pub(crate) source: String,
-    /// `io.assay.<service>.<noun>.<action>.v1`
+    /// `io.assay.<service>.<noun>.<action>.v1`, with the service `client` for those of clients
     #[serde(rename = "type")]
     pub(crate) kind: String,
     /// Id of the record.
@@ -35,22 +67,21 @@ pub(crate) struct CloudEvent {
 }
 
 impl CloudEvent {
-    /// Creates the envelope of an event that the service of the stream publishes.
+    /// Creates the envelope of an event.
     pub(crate) fn new(
-        stream: Stream,
+        publisher: Publisher,
         id: Uuid,
         customer: CustomerId,
         record: String,
-        [noun, action]: [&str; 2],
+        words: [&str; 2],
         time: Timestamp,
         data: Box<RawValue>,
     ) -> Self {
-        let service = stream.service();
         Self {
             specversion: "1.0".to_owned(),
             id,
-            source: format!("/assay/{service}"),
-            kind: format!("io.assay.{service}.{noun}.{action}.v1"),
+            source: publisher.source(),
+            kind: publisher.kind(words),
             subject: record,
             time,
             datacontenttype: "application/json".to_owned(),

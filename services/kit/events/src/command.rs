@@ -3,14 +3,19 @@
 
 use std::time::Duration;
 
+use anyhow::bail;
 use assay_database::connect_options;
+use assay_proto::CustomerId;
 use assay_runtime::nats::{NatsServers, connect_now};
 use async_nats::Client;
 use clap::{Args, Subcommand};
 use secrecy::SecretString;
 use sqlx::PgPool;
 
-use crate::{Replayed, Since, Stream, SubscriberFilter, Subscribers, replay, replay::duration};
+use crate::{
+    Actions, Replayed, Since, Sources, Stream, SubscriberFilter, Subscribers, Word, replay,
+    replay::duration,
+};
 
 /// Publish events again that NATS has lost
 #[derive(Args, Clone, Copy, Debug)]
@@ -70,14 +75,17 @@ pub enum SubscriberCommand {
         #[arg(value_parser = name)]
         name: String,
         /// Only notifications of the customer with this id
-        #[arg(long)]
+        #[arg(long, value_parser = customer)]
         customer: Option<String>,
-        /// Only notifications with this source, such as `TestCase`
+        /// Only notifications of Assay with this source, such as `TestCase`
         #[arg(long)]
         source: Option<String>,
-        /// Only notifications with this action, such as `Finished`
+        /// Only notifications of Assay with this action, such as `Finished`
         #[arg(long)]
         action: Option<String>,
+        /// Only notifications that clients have created; source and action are then those that they choose
+        #[arg(long)]
+        of_clients: bool,
         /// Maximum number of unacknowledged notifications; with more than one, the order may change
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
         at_once: u16,
@@ -119,8 +127,19 @@ impl SubscriberCommand {
                 let none = || "No subscribers found".to_owned();
                 Ok(if lines.is_empty() { none() } else { lines.join("\n") })
             }
-            Self::Add { name, customer, source, action, at_once, patience } => {
-                let filter = SubscriberFilter { customer, noun: source, action };
+            Self::Add { name, customer, source, action, of_clients, at_once, patience } => {
+                let is_known = |word: Word| of_clients || matches!(word, Word::Known(_));
+                if let Some(word) = source.as_deref()
+                    && !is_known(Sources::find(word))
+                {
+                    bail!("--source {}", Sources::problem(word));
+                }
+                if let Some(word) = action.as_deref()
+                    && !is_known(Actions::of(source.as_deref()).find(word))
+                {
+                    bail!("--action {}", Actions::of(source.as_deref()).problem(word));
+                }
+                let filter = SubscriberFilter { customer, of_clients, noun: source, action };
                 let added = subscribers.add(&name, &filter, at_once, patience).await?;
                 Ok(format!("Added {name}, which receives messages on {}", added.filter))
             }
@@ -130,6 +149,12 @@ impl SubscriberCommand {
             }
         }
     }
+}
+
+/// Checks the id of a customer.
+fn customer(text: &str) -> Result<String, String> {
+    let id = CustomerId::from_path(text).map_err(|_| "must be the id of a customer, a UUID")?;
+    Ok(id.to_string())
 }
 
 /// Parses a name that is one token of a subject.

@@ -2,12 +2,16 @@
 
 use std::{collections::HashMap, fmt::Display};
 
-use assay_proto::{CustomerId, Fault, Timestamp};
+use assay_proto::{CustomerId, Fault, Timestamp, UserId};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::{EventType, Stream, cloud_event::CloudEvent, subject::token};
+use crate::{
+    EventType, Stream,
+    cloud_event::{CloudEvent, Publisher},
+    subject::token,
+};
 
 /// Maximum number of bytes of an event's data. NATS accepts messages of 1 MiB, envelope and headers
 /// included; an event that it refuses would block all that follow.
@@ -25,6 +29,8 @@ pub struct Event {
     pub(crate) noun: String,
     pub(crate) action: String,
     pub(crate) data: String,
+    /// Id of the user, if a client has created it.
+    pub(crate) client: Option<Uuid>,
     /// Trace headers, unless they are those of the current trace.
     pub(crate) trace: Option<HashMap<String, String>>,
 }
@@ -57,7 +63,7 @@ impl Event {
         }
         let (noun, action) = (token(noun), token(action));
         let (id, record) = (Uuid::now_v7(), record.to_string());
-        Ok(Self { id, customer, record, noun, action, data, trace: None })
+        Ok(Self { id, customer, record, noun, action, data, client: None, trace: None })
     }
 
     /// Replaces the id of the event, for example by that of the notification that it carries.
@@ -65,6 +71,13 @@ impl Event {
     #[must_use]
     pub fn with_id(self, id: Uuid) -> Self {
         Self { id, ..self }
+    }
+
+    /// Makes it an event of a client: it has the source `/assay/clients/<user>`, another type and another
+    /// subject than those of Assay.
+    #[must_use]
+    pub fn of_client(self, user: UserId) -> Self {
+        Self { client: Some(user.0), ..self }
     }
 
     /// Replaces the trace of the event, which is that of the transaction by default, for example by
@@ -88,7 +101,8 @@ impl Event {
         let data = RawValue::from_string(self.data.clone()).map_err(Fault::internal)?;
         let words = [self.noun.as_str(), &self.action];
         let record = self.record.clone();
-        let event = CloudEvent::new(stream, self.id, self.customer, record, words, time, data);
+        let publisher = Publisher { stream, client: self.client };
+        let event = CloudEvent::new(publisher, self.id, self.customer, record, words, time, data);
         serde_json::to_vec(&event).map_err(Fault::internal)
     }
 }

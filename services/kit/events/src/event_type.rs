@@ -18,6 +18,10 @@ pub enum EventType {
     RetentionSet,
     /// A record has ended at its date, such as a known failure. Carries `RecordChanged`.
     Expired(RecordKind),
+    /// A record ends soon, at its date, such as a known failure. Carries `RecordChanged`.
+    Expiring(RecordKind),
+    /// An action was added to the audit log. Carries `AuditRecorded`.
+    Audited,
     /// A test case has reached the threshold of a monitor that only notifies, or has recovered. Carries
     /// `RecordChanged`.
     Alarm(AlarmChange),
@@ -79,6 +83,7 @@ record_kinds! {
     TestCaseState "test_case_state" by "execution",
     Monitor "monitor" by "execution",
     Incident "incident" by "execution",
+    ShareLink "share_link" by "execution",
     Execution "execution" by "execution",
 }
 
@@ -103,6 +108,8 @@ pub enum ExecutionAction {
     Progressed,
     Completed,
     Canceled,
+    /// No engine has begun its work for some time.
+    Waiting,
     /// An operator rebuilt it from its results.
     Rebuilt,
 }
@@ -123,7 +130,7 @@ impl EventType {
         others
             .iter()
             .flat_map(|kind| kind.types())
-            .chain([Self::SecretsSeen, Self::RetentionSet])
+            .chain([Self::SecretsSeen, Self::RetentionSet, Self::Audited])
             .chain(SEVERAL.map(|(kind, action)| Self::Records(kind, action)))
             .chain(ExecutionAction::ALL.map(Self::Execution))
             .chain(execution.types())
@@ -147,7 +154,11 @@ impl EventType {
     /// Returns the service that publishes the event.
     pub fn service(self) -> &'static str {
         match self {
-            Self::Record(kind, _) | Self::Records(kind, _) | Self::Expired(kind) => kind.service(),
+            Self::Record(kind, _)
+            | Self::Records(kind, _)
+            | Self::Expired(kind)
+            | Self::Expiring(kind) => kind.service(),
+            Self::Audited => "identity",
             Self::SecretsSeen | Self::RetentionSet => "catalog",
             Self::Alarm(_) | Self::IncidentEnded | Self::Execution(_) | Self::Reports(_) => {
                 "execution"
@@ -158,7 +169,8 @@ impl EventType {
     /// Returns the kind of the record in subjects, such as `test_case`.
     pub fn noun(self) -> &'static str {
         match self {
-            Self::Record(kind, _) | Self::Expired(kind) => kind.noun(),
+            Self::Record(kind, _) | Self::Expired(kind) | Self::Expiring(kind) => kind.noun(),
+            Self::Audited => "audit_entry",
             Self::Records(kind, _) => kind.plural(),
             Self::SecretsSeen => "secrets",
             Self::RetentionSet => "retention",
@@ -176,6 +188,8 @@ impl EventType {
             Self::SecretsSeen => "Seen",
             Self::RetentionSet => "Set",
             Self::Expired(_) => "Expired",
+            Self::Expiring(_) => "Expiring",
+            Self::Audited => "Recorded",
             Self::Alarm(AlarmChange::Raised) => "Alarmed",
             Self::Alarm(AlarmChange::Recovered) => "Recovered",
             Self::IncidentEnded => "Ended",
@@ -187,9 +201,12 @@ impl EventType {
     /// Returns the name of the message in `events.proto` that the event carries.
     pub fn message(self) -> &'static str {
         match self {
-            Self::Record(..) | Self::Expired(_) | Self::Alarm(_) | Self::IncidentEnded => {
-                "RecordChanged"
-            }
+            Self::Record(..)
+            | Self::Expired(_)
+            | Self::Expiring(_)
+            | Self::Alarm(_)
+            | Self::IncidentEnded => "RecordChanged",
+            Self::Audited => "AuditRecorded",
             Self::Records(..) => "RecordsChanged",
             Self::SecretsSeen => "SecretsSeen",
             Self::RetentionSet => "RetentionChanged",
@@ -207,6 +224,7 @@ impl RecordKind {
         let actions = self.actions().iter().map(move |&action| EventType::Record(self, action));
         actions
             .chain(expires.then_some(EventType::Expired(self)))
+            .chain(expires.then_some(EventType::Expiring(self)))
             .chain(alarms.iter().map(|&change| EventType::Alarm(change)))
             .chain((self == Self::Incident).then_some(EventType::IncidentEnded))
     }
@@ -217,7 +235,7 @@ impl RecordKind {
     /// published. Incidents change without an event.
     fn actions(self) -> &'static [Action] {
         match self {
-            Self::CauseRule => &[Created, Deleted],
+            Self::CauseRule | Self::ShareLink => &[Created, Deleted],
             Self::UserGroup
             | Self::User
             | Self::TestPlan
@@ -236,8 +254,14 @@ impl AlarmChange {
 }
 
 impl ExecutionAction {
-    const ALL: [Self; 5] =
-        [Self::Requested, Self::Progressed, Self::Completed, Self::Canceled, Self::Rebuilt];
+    const ALL: [Self; 6] = [
+        Self::Requested,
+        Self::Progressed,
+        Self::Completed,
+        Self::Canceled,
+        Self::Waiting,
+        Self::Rebuilt,
+    ];
 
     /// Returns the name in messages.
     pub fn name(self) -> &'static str {
@@ -246,6 +270,7 @@ impl ExecutionAction {
             Self::Progressed => "Progressed",
             Self::Completed => "Completed",
             Self::Canceled => "Canceled",
+            Self::Waiting => "Waiting",
             Self::Rebuilt => "Rebuilt",
         }
     }

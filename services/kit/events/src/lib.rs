@@ -53,6 +53,7 @@ mod connection;
 mod consumer;
 mod dead_letters;
 mod event;
+mod event_name;
 mod event_type;
 mod known;
 mod lost_deletions;
@@ -72,6 +73,7 @@ pub use self::{
     consumer::{Consumer, Handler, Received},
     dead_letters::EVENT,
     event::Event,
+    event_name::{Actions, EventPattern, Sources, Word, event_names, is_audited},
     event_type::{AlarmChange, EventType, ExecutionAction, RecordKind, ReportsAction},
     known::{KnownExecutions, KnownReports},
     lost_deletions::{LostDeletions, Owner},

@@ -52,12 +52,12 @@ async fn insert(tx: &mut PgTransaction<'_>, events: &[Event]) -> Result<(), Faul
     let column = |of: fn(&Event) -> &str| events.iter().map(of).collect::<Vec<_>>();
     let traces = events.iter().map(|event| event.trace.as_ref().map(Json));
     sqlx::query(
-        "insert into outbox (event_id, customer_id, record, noun, action, data, trace)
-         select event_id, customer_id, record, noun, action, data::json, coalesce(trace, $8)
+        "insert into outbox (event_id, customer_id, record, noun, action, data, trace, client_id)
+         select event_id, customer_id, record, noun, action, data::json, coalesce(trace, $8), client_id
          from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[],
-                     $7::jsonb[])
+                     $7::jsonb[], $9::uuid[])
              with ordinality
-             as event (event_id, customer_id, record, noun, action, data, trace, position)
+             as event (event_id, customer_id, record, noun, action, data, trace, client_id, position)
          order by position",
     )
     .bind(events.iter().map(|event| event.id).collect::<Vec<Uuid>>())
@@ -68,6 +68,7 @@ async fn insert(tx: &mut PgTransaction<'_>, events: &[Event]) -> Result<(), Faul
     .bind(column(|event| &event.data))
     .bind(traces.collect::<Vec<_>>())
     .bind(Json(assay_runtime::trace::to_map()))
+    .bind(events.iter().map(|event| event.client).collect::<Vec<_>>())
     .execute(&mut **tx)
     .await?;
     Ok(())

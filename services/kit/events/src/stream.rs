@@ -1,9 +1,5 @@
 //! JetStream streams of services.
 
-use assay_proto::CustomerId;
-
-use crate::Subject;
-
 /// The JetStream stream of one service's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream(&'static str);
@@ -27,14 +23,5 @@ impl Stream {
     /// Returns the filter of all subjects of the stream.
     pub fn subjects(self) -> String {
         format!("assay.{}.>", self.0)
-    }
-
-    pub(crate) fn subject<'a>(
-        self,
-        customer: CustomerId,
-        noun: &'a str,
-        action: &'a str,
-    ) -> Subject<'a> {
-        Subject { service: self.0, customer, noun, action }
     }
 }

@@ -7,11 +7,17 @@ use assay_proto::CustomerId;
 /// Maximum number of characters in a token of a subject.
 const LONGEST_TOKEN: usize = 64;
 
-/// The subject of an event: `assay.<service>.<customer>.<noun>.<action>`.
+/// Token before the noun of an event that a client has created.
+pub(crate) const CLIENT: &str = "client";
+
+/// The subject of an event: `assay.<service>.<customer>.<noun>.<action>`, or, if a client has created it,
+/// `assay.<service>.<customer>.client.<noun>.<action>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject<'a> {
     pub service: &'a str,
     pub customer: CustomerId,
+    /// Whether a client has created the event.
+    pub of_client: bool,
     pub noun: &'a str,
     pub action: &'a str,
 }
@@ -21,16 +27,26 @@ impl<'a> Subject<'a> {
     pub fn parse(subject: &'a str) -> Option<Self> {
         let mut tokens = subject.strip_prefix("assay.")?.split('.');
         let mut next = || tokens.next().filter(|token| !token.is_empty());
-        let (service, customer, noun, action) = (next()?, next()?, next()?, next()?);
+        let (service, customer, first, second) = (next()?, next()?, next()?, next()?);
         let customer = CustomerId::from_path(customer).ok()?;
-        tokens.next().is_none().then_some(Self { service, customer, noun, action })
+        let (of_client, noun, action) = match tokens.next() {
+            None => (false, first, second),
+            Some(action) if first == CLIENT && !action.is_empty() => (true, second, action),
+            Some(_) => return None,
+        };
+        let is_whole = tokens.next().is_none();
+        is_whole.then_some(Self { service, customer, of_client, noun, action })
     }
 }
 
 impl fmt::Display for Subject<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { service, customer, noun, action } = self;
-        write!(f, "assay.{service}.{customer}.{noun}.{action}")
+        let Self { service, customer, of_client, noun, action } = self;
+        write!(f, "assay.{service}.{customer}.")?;
+        if *of_client {
+            write!(f, "{CLIENT}.")?;
+        }
+        write!(f, "{noun}.{action}")
     }
 }
 
@@ -66,17 +82,25 @@ mod tests {
     fn the_subject_of_an_event_is_parsed() {
         let customer = CustomerId::new();
         let text = format!("assay.catalog.{customer}.test_case.created");
-        let subject = Subject::parse(&text).unwrap();
-        let expected =
-            Subject { service: "catalog", customer, noun: "test_case", action: "created" };
-        assert_eq!(subject, expected);
-        assert_eq!(subject.to_string(), text);
+        for (text, of_client, noun, action) in [
+            (text.clone(), false, "test_case", "created"),
+            (format!("assay.notifications.{customer}.client.begun"), false, "client", "begun"),
+            (format!("assay.notifications.{customer}.client.build.begun"), true, "build", "begun"),
+            (format!("assay.notifications.{customer}.client.client.a"), true, "client", "a"),
+        ] {
+            let subject = Subject::parse(&text).unwrap();
+            let service = text.split('.').nth(1).unwrap();
+            assert_eq!(subject, Subject { service, customer, of_client, noun, action });
+            assert_eq!(subject.to_string(), text);
+        }
         for other in [
             "",
             "assay.catalog.x",
             "assay.catalog.1.test_case.created",
             &format!("assay.catalog.{customer}.test_case"),
             &format!("{text}.v1"),
+            &format!("{text}."),
+            &format!("assay.notifications.{customer}.client.a.b.c"),
             &format!("other.catalog.{customer}.test_case.created"),
         ] {
             assert_eq!(Subject::parse(other), None, "{other}");

@@ -15,16 +15,23 @@ use async_nats::{
 };
 use futures::TryStreamExt as _;
 
-use crate::{Stream, nats::RESPONSE_TIMEOUT, subject::token};
+use crate::{
+    Stream,
+    nats::RESPONSE_TIMEOUT,
+    subject::{CLIENT, token},
+};
 
 /// Description of the consumer of a subscriber.
 const DESCRIPTION: &str = "A subscriber of Assay";
 
-/// Selects the messages of a subscriber, all by default.
+/// Selects the messages of a subscriber, all by default. A kind or an action selects those of Assay, or of
+/// clients alone.
 #[derive(Clone, Debug, Default)]
 pub struct SubscriberFilter {
     /// Id of a customer.
     pub customer: Option<String>,
+    /// Whether the messages are those of clients.
+    pub of_clients: bool,
     /// Kind of record, such as `TestReport`.
     pub noun: Option<String>,
     /// Action on the record, such as `Finished`.
@@ -33,12 +40,23 @@ pub struct SubscriberFilter {
 
 impl SubscriberFilter {
     fn subject(&self, stream: Stream) -> String {
-        if let Self { customer: None, noun: None, action: None } = self {
-            return stream.subjects();
-        }
         let [customer, noun, action] = [&self.customer, &self.noun, &self.action]
             .map(|word| word.as_deref().map_or_else(|| "*".to_owned(), token));
-        format!("assay.{}.{customer}.{noun}.{action}", stream.service())
+        let service = stream.service();
+        match self {
+            Self { customer: None, of_clients: false, noun: None, action: None } => {
+                stream.subjects()
+            }
+            Self { of_clients: false, noun: None, action: None, .. } => {
+                format!("assay.{service}.{customer}.>")
+            }
+            Self { of_clients: false, .. } => {
+                format!("assay.{service}.{customer}.{noun}.{action}")
+            }
+            Self { of_clients: true, .. } => {
+                format!("assay.{service}.{customer}.{CLIENT}.{noun}.{action}")
+            }
+        }
     }
 }
 

@@ -5,9 +5,11 @@ mod change;
 mod check;
 mod classification;
 pub mod elements;
+mod nearest;
 
 pub use self::{
     change::{Action, Change, difference, input},
     check::{Check, MOST_PROBLEMS, below},
     classification::{Criterion, criteria},
+    nearest::{in_any_case, misspelt, nearest},
 };

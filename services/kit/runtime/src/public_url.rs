@@ -5,7 +5,8 @@ use url::Url;
 /// The public URL of Assay, which links begin with.
 #[derive(clap::Args, Clone, Debug)]
 pub struct PublicUrl {
-    /// Public URL of Assay, such as <https://assay.example>, for links in mails and to artifacts
+    /// Public URL of Assay, such as <https://assay.example>, for links in mails and
+    /// events, and to artifacts
     #[arg(long, env = "ASSAY_PUBLIC_URL", value_parser = origin)]
     pub public_url: Url,
 }

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 
 use assay_proto::{
-    CustomerId, Fault, NotificationId, WebhookId,
+    CustomerId, Fault, NotificationId, WebhookId, name_of,
     notification::{Delivery, DeliveryStatus, Notification},
 };
 use assay_rpc::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
+
+use crate::filter::PATTERNS;
 
 const COLUMNS: &str = Delivery::COLUMNS;
 
@@ -53,28 +55,44 @@ pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     notifications: &[Notification],
-    traces: &[&HashMap<String, String>],
+    traces: &[HashMap<String, String>],
 ) -> Result<(), Fault> {
     let ids: Result<Vec<_>, _> = notifications
         .iter()
         .map(|notification| NotificationId::from_path(&notification.id))
         .collect();
     let column = |of: fn(&Notification) -> &str| notifications.iter().map(of).collect::<Vec<_>>();
+    let optional =
+        |of: fn(&Notification) -> Option<&str>| notifications.iter().map(of).collect::<Vec<_>>();
+    let results =
+        notifications.iter().map(|one| one.result.is_some().then(|| name_of(one.result())));
     sqlx::query(AssertSqlSafe(format!(
         "insert into webhook_delivery (webhook_id, notification_id, trace, next_attempt_at)
          select webhook.id, added.id, added.trace, due_at
-         from webhook, unnest($2::uuid[], $3::text[], $4::text[], $5::jsonb[], $6::text[])
-             as added (id, source, action, trace, target), {DUE}
-         where webhook.customer_id = $1 and webhook.deleted_at is null and not webhook.archived
-           and webhook.events && array['*', added.source || '.*', '*.' || added.action,
-                                       added.source || '.' || added.action]
-           and (format <> 'CdEvents' or (added.target, added.action) in (
+         from (
+             select *, array(select lower(event) from unnest(events) as event) as patterns
+             from webhook
+             where customer_id = $1 and deleted_at is null and not archived
+         ) as webhook,
+         unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
+                $9::jsonb[], $10::text[])
+             as added (id, source, action, origin, project_id, branch, result, trace, target),
+         {DUE}
+         where patterns && {PATTERNS}
+           and (project_ids = '{{}}' or added.project_id = any(project_ids))
+           and (branches = '{{}}' or added.branch = any(branches))
+           and (results = '{{}}' or added.result = any(results))
+           and (format <> 'CdEvents' or added.origin = 'Assay' and (added.target, added.action) in (
                     ('Execution', 'Completed'), ('Execution', 'Canceled'), ('TestReport', 'Finished')))"
     )))
     .bind(customer)
     .bind(ids?)
     .bind(column(|notification| &notification.source))
     .bind(column(|notification| &notification.action))
+    .bind(notifications.iter().map(|one| name_of(one.origin())).collect::<Vec<_>>())
+    .bind(optional(|notification| notification.project_id.as_deref()))
+    .bind(optional(|notification| notification.branch.as_deref()))
+    .bind(results.collect::<Vec<_>>())
     .bind(traces.iter().map(Json).collect::<Vec<_>>())
     .bind(column(|notification| &notification.target))
     .execute(&mut **tx)

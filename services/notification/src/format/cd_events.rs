@@ -151,5 +151,7 @@ mod tests {
         {
             assert_eq!(event_of(json!({"Target": target, "Action": action})), None);
         }
+        let of_client = json!({"Target": "Execution", "Action": "Completed", "Origin": "Client"});
+        assert_eq!(event_of(of_client), None);
     }
 }

@@ -12,6 +12,7 @@ pub(super) struct Facts {
     pub(super) target: String,
     pub(super) target_id: Option<String>,
     pub(super) action: String,
+    pub(super) origin: String,
     pub(super) project_name: Option<String>,
     pub(super) test_set_id: Option<String>,
     pub(super) test_set_name: Option<String>,
@@ -86,13 +87,25 @@ impl Facts {
         serde_json::from_value(json).map_err(Fault::internal)
     }
 
+    /// Returns whether a client has created the notification, and chosen its words. It never looks like one
+    /// of Assay.
+    pub(super) fn is_of_client(&self) -> bool {
+        self.origin == "Client"
+    }
+
     /// Returns whether the notification is the end of an execution.
     pub(super) fn is_end(&self) -> bool {
-        self.target == "Execution" && matches!(self.action.as_str(), "Completed" | "Canceled")
+        let is_end = matches!(self.action.as_str(), "Completed" | "Canceled");
+        self.target == "Execution" && is_end && !self.is_of_client()
     }
 
     /// Returns whether the notification is the end of a test case in an execution.
     pub(super) fn is_report(&self) -> bool {
-        self.target == "TestReport" && self.action == "Finished"
+        self.target == "TestReport" && self.action == "Finished" && !self.is_of_client()
+    }
+
+    /// Returns whether the notification is about an execution itself, such as its verdict.
+    pub(super) fn is_about_execution(&self) -> bool {
+        self.source == "Execution" && self.target == "TestSet" && !self.is_of_client()
     }
 }

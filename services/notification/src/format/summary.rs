@@ -1,8 +1,9 @@
 //! The contents of a message about notifications, before it is written in a format.
 
 use super::{
-    facts::{Changes, Facts, Statistic},
+    facts::{Facts, Statistic},
     span::{Line, Span, link, name, words},
+    title::{counts, title},
 };
 
 /// Maximum size of the lines of a message, in bytes. Discord accepts the least, 4096 characters.
@@ -89,68 +90,6 @@ fn size(line: &[Span]) -> usize {
     line.iter().map(Span::size).sum::<usize>() + 8
 }
 
-fn title(facts: &Facts) -> Line {
-    if facts.source == "Webhook" && facts.action == "Tested" {
-        return vec![words("Test of a webhook: it works")];
-    }
-    if facts.is_end() {
-        return title_of_end(facts);
-    }
-    if facts.is_report() {
-        let outcome = facts.result.as_deref().map_or("finished", outcome);
-        let mut line = vec![subject(facts, facts.test_case_identifier.as_deref())];
-        line.push(words(format!(" {outcome}")));
-        if let Some(change) = facts.change.as_deref().filter(|change| *change != "None") {
-            line.push(words(format!(" ({})", spaced(change))));
-        }
-        line.extend(place(facts));
-        return line;
-    }
-    // Clients choose these words.
-    vec![name(&spaced(&facts.source)), words(": "), name(&spaced(&facts.action))]
-}
-
-/// The name of what the notification is about, or its kind and its id.
-fn subject(facts: &Facts, known: Option<&str>) -> Span {
-    match known.filter(|known| !known.is_empty()) {
-        Some(known) => name(known),
-        None => name(&format!("{} {}", facts.source, facts.source_id)),
-    }
-}
-
-fn title_of_end(facts: &Facts) -> Line {
-    let outcome = match (facts.action.as_str(), facts.verdict.as_deref()) {
-        ("Canceled", _) => "was canceled",
-        (_, Some("Passed")) => "passed",
-        (_, Some("Failed")) => "failed",
-        _ => facts.result.as_deref().map_or("ended", outcome),
-    };
-    let mut line = vec![subject(facts, facts.test_set_name.as_deref())];
-    line.push(words(format!(" {outcome}")));
-    line.extend(place(facts));
-    if let Some(news) = facts.changes.as_ref().and_then(news) {
-        line.push(words(format!(": {news}")));
-    }
-    line
-}
-
-/// The branch, if there is one.
-fn place(facts: &Facts) -> Line {
-    let branch = facts.branch.as_deref().filter(|branch| !branch.is_empty());
-    branch.map_or_else(Line::new, |branch| vec![words(" on "), name(branch)])
-}
-
-fn outcome(result: &str) -> &'static str {
-    match result {
-        "Passed" => "passed",
-        "Failed" => "failed",
-        "Error" => "ended with an error",
-        "Aborted" => "was aborted",
-        "Canceled" => "was canceled",
-        _ => "ended",
-    }
-}
-
 fn is_good(facts: &Facts) -> Option<bool> {
     let verdict = facts.verdict.as_deref().filter(|verdict| *verdict != "Pending");
     match verdict.or(facts.result.as_deref()) {
@@ -158,24 +97,6 @@ fn is_good(facts: &Facts) -> Option<bool> {
         Some("Failed" | "Error" | "Aborted") => Some(false),
         _ => None,
     }
-}
-
-/// Returns numbers that are not zero, such as `2 new failures, 1 fixed`.
-fn news(changes: &Changes) -> Option<String> {
-    let failures = if changes.new == 1 { "new failure" } else { "new failures" };
-    counts(&[
-        (changes.new, failures),
-        (changes.cause_changed, "failing for another cause"),
-        (changes.fixed, "fixed"),
-        (changes.flaky, "flaky"),
-        (changes.muted, "muted"),
-    ])
-}
-
-fn counts(counted: &[(i32, &str)]) -> Option<String> {
-    let counts = counted.iter().filter(|(count, _)| *count > 0);
-    let counts: Vec<_> = counts.map(|(count, of)| format!("{count} {of}")).collect();
-    (!counts.is_empty()).then(|| counts.join(", "))
 }
 
 fn facts_of(facts: &Facts) -> Vec<Line> {
@@ -232,22 +153,6 @@ fn failed(facts: &Facts) -> Vec<Line> {
     lines
 }
 
-/// Returns a name of several words in lower case but for its first letter: `Known failure`.
-fn spaced(name: &str) -> String {
-    let mut text = String::new();
-    let mut previous = ' ';
-    for char in name.chars() {
-        if char.is_uppercase() && previous.is_lowercase() {
-            text.push(' ');
-            text.extend(char.to_lowercase());
-        } else {
-            text.push(char);
-        }
-        previous = char;
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -298,22 +203,6 @@ mod tests {
             ]
         );
         assert_eq!(summary.is_good, Some(false));
-    }
-
-    #[test]
-    fn other_notifications_say_what_has_happened() {
-        let title_of = |fields| text(&Summary::of(&[facts(fields)]).title);
-        let report = json!({
-            "Source": "TestCase", "Target": "TestReport", "Action": "Finished", "Result": "Error",
-            "Change": "CauseChanged", "TestCaseIdentifier": "pay.card", "Branch": "dev",
-        });
-        assert_eq!(title_of(report), "pay.card ended with an error (Cause changed) on dev");
-        let other = json!({"Source": "KnownFailure", "Target": "Project", "Action": "Expired"});
-        assert_eq!(title_of(other), "Known failure: Expired");
-        let canceled = json!({
-            "Source": "TestSet", "SourceId": "7", "Target": "Execution", "Action": "Canceled",
-        });
-        assert_eq!(title_of(canceled), "TestSet 7 was canceled");
     }
 
     #[test]

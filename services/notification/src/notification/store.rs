@@ -3,35 +3,22 @@
 use std::time::Duration;
 
 use assay_proto::{
-    CustomerId, Fault, NotificationId, NotificationOrigin, Rendered, name_of,
-    notification::{Notification, NotificationInput},
+    CustomerId, Fault, NotificationId, Rendered, Timestamp, name_of, notification::Notification,
 };
 use assay_rpc::{
     history::{self, SCANNED},
     list::{Rows, Slice},
 };
-use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
+use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction, types::Json};
 use uuid::Uuid;
 
-use super::rules::NO_STATE;
+use super::details;
+use crate::filter::Filter;
 
 const COLUMNS: &str = Notification::COLUMNS;
 
 /// Maximum number of notifications that [`scan_after`] returns.
 const BATCH: i64 = 500;
-
-/// Selects notifications by the kind of their source and by their action.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Filter {
-    pub(crate) source: Option<String>,
-    pub(crate) action: Option<String>,
-}
-
-impl Filter {
-    fn is_none(&self) -> bool {
-        self.source.is_none() && self.action.is_none()
-    }
-}
 
 /// Lists a slice of the notifications, newest first. A search through a long history takes several short
 /// queries.
@@ -54,17 +41,18 @@ pub(crate) async fn list(
         Ok(bound.fetch_optional(db).await?)
     };
     let find = move |from: Uuid, before: Uuid, limit: i64| async move {
+        let conditions = Filter::conditions(6);
         let query = sqlx::query_as(AssertSqlSafe(format!(
             "select {COLUMNS} from notification
              where customer_id = $1 and id >= $2 and id < $3 and deleted_at is null
                and ($4::text is null
                     or source ilike $4 or target ilike $4 or action ilike $4 or state ilike $4)
-               and ($5::text is null or source = $5) and ($6::text is null or action = $6)
+               and {conditions}
              order by id desc
-             limit $7"
+             limit $5"
         )));
         let found = query.bind(customer).bind(from).bind(before).bind(slice.pattern.clone());
-        let found = found.bind(filter.source.clone()).bind(filter.action.clone()).bind(limit);
+        let found = filter.bind(found.bind(limit));
         slice.read(found.fetch(db)).await
     };
     history::search(slice, bound, find).await
@@ -72,7 +60,7 @@ pub(crate) async fn list(
 
 /// Notifications found after a position, oldest first.
 pub(crate) struct Scan {
-    pub(crate) found: Vec<(i64, Notification)>,
+    pub(crate) found: Vec<Positioned>,
     /// The last position that was examined.
     pub(crate) last: i64,
     /// Whether there may be more after that.
@@ -100,31 +88,31 @@ pub(crate) async fn scan_after(
     if count == 0 {
         return Ok(scan);
     }
+    let conditions = Filter::conditions(5);
     let found = sqlx::query_as::<_, Positioned>(AssertSqlSafe(format!(
-        "select position, {COLUMNS} from notification
+        "select position, created_at, {COLUMNS} from notification
          where customer_id = $1 and position > $2 and position <= $3 and deleted_at is null
-           and ($4::text is null or source = $4) and ($5::text is null or action = $5)
+           and {conditions}
          order by position
-         limit $6"
+         limit $4"
     )));
-    let found = found.bind(customer).bind(after).bind(last);
-    let found = found.bind(&filter.source).bind(&filter.action).bind(BATCH);
-    let found = found.fetch_all(db).await?.into_iter();
-    let found: Vec<_> =
-        found.map(|Positioned { position, notification }| (position, notification)).collect();
+    let found = found.bind(customer).bind(after).bind(last).bind(BATCH);
+    let found = filter.bind(found).fetch_all(db).await?;
     match found.last() {
-        Some((last, _)) if i64::try_from(found.len()).is_ok_and(|count| count == BATCH) => {
-            Ok(Scan { last: *last, is_more: true, found })
+        Some(last) if i64::try_from(found.len()).is_ok_and(|count| count == BATCH) => {
+            Ok(Scan { last: last.position, is_more: true, found })
         }
         _ => Ok(Scan { found, ..scan }),
     }
 }
 
+/// A notification, with its position in the stream of its customer and its time.
 #[derive(sqlx::FromRow)]
-struct Positioned {
-    position: i64,
+pub(crate) struct Positioned {
+    pub(crate) position: i64,
+    pub(crate) created_at: Timestamp,
     #[sqlx(flatten)]
-    notification: Notification,
+    pub(crate) notification: Notification,
 }
 
 /// Removes up to `limit` notifications older than `age`, of all customers, and returns their number.
@@ -146,40 +134,37 @@ pub(crate) async fn prune(
     Ok(removed.rows_affected())
 }
 
-/// Inserts notifications of an origin and returns them in this order.
+/// Inserts notifications.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    origin: NotificationOrigin,
-    inputs: &[&NotificationInput],
-) -> Result<Vec<Notification>, Fault> {
-    let column = |of: fn(&NotificationInput) -> &str| {
-        inputs.iter().map(|input| of(input)).collect::<Vec<_>>()
-    };
-    let target_ids: Vec<Option<&str>> =
-        inputs.iter().map(|input| input.target_id.as_deref()).collect();
-    let query = sqlx::query_as(AssertSqlSafe(format!(
+    notifications: &[Notification],
+) -> Result<(), Fault> {
+    let column = |of: fn(&Notification) -> &str| notifications.iter().map(of).collect::<Vec<_>>();
+    let ids: Result<Vec<_>, _> =
+        notifications.iter().map(|one| NotificationId::from_path(&one.id)).collect();
+    let details: Result<Vec<_>, _> =
+        notifications.iter().map(|one| details::of(one).map(Json)).collect();
+    sqlx::query(
         "insert into notification
-             (customer_id, origin, id, source, source_id, target, target_id, action, state)
-         select $1, $9, input.*
+             (customer_id, id, source, source_id, target, target_id, action, state, origin, details)
+         select $1, input.*
          from unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
-                     $8::text[]) as input
-         returning {COLUMNS}"
-    )));
-    let mut inserted: Vec<Notification> = query
-        .bind(customer)
-        .bind(inputs.iter().map(|_| NotificationId::new()).collect::<Vec<_>>())
-        .bind(column(|input| &input.source))
-        .bind(column(|input| &input.source_id))
-        .bind(column(|input| &input.target))
-        .bind(target_ids)
-        .bind(column(|input| &input.action))
-        .bind(column(|input| input.state.as_deref().unwrap_or(NO_STATE)))
-        .bind(name_of(origin))
-        .fetch_all(&mut **tx)
-        .await?;
-    inserted.sort_unstable_by(|one, other| one.id.cmp(&other.id));
-    Ok(inserted)
+                     $8::text[], $9::text[], $10::jsonb[]) as input",
+    )
+    .bind(customer)
+    .bind(ids?)
+    .bind(column(|one| &one.source))
+    .bind(column(|one| &one.source_id))
+    .bind(column(|one| &one.target))
+    .bind(notifications.iter().map(|one| one.target_id.as_deref()).collect::<Vec<_>>())
+    .bind(column(|one| &one.action))
+    .bind(column(|one| &one.state))
+    .bind(notifications.iter().map(|one| name_of(one.origin())).collect::<Vec<_>>())
+    .bind(details?)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// Marks a notification as deleted.

@@ -6,15 +6,15 @@ use std::{
 };
 
 use assay_fair::{Shares, Waiter};
-use assay_proto::{
-    CustomerId, Fault,
-    notification::{Notification, WatchedNotification},
-};
+use assay_proto::{CustomerId, Fault, notification::WatchedNotification};
 use futures::{Stream, stream};
 use sqlx::PgPool;
 
-use super::store::{self, Filter};
-use crate::customer;
+use super::{
+    publication,
+    store::{self, Positioned},
+};
+use crate::{customer, filter::Filter};
 
 /// The notifications that a stream returns.
 pub(crate) struct Source {
@@ -36,9 +36,13 @@ pub(crate) fn stream(
         if read.is_empty() {
             read = waiter.poll(None, || source.read(&after)).await?.unwrap_or_default();
         }
-        let Some((position, notification)) = read.pop_front() else { return Ok(None) };
-        let (event_id, notification) = (notification.id.clone(), Some(notification));
-        let watched = WatchedNotification { position, notification, event_id, is_reset: false };
+        let Some(Positioned { position, created_at, notification }) = read.pop_front() else {
+            return Ok(None);
+        };
+        let event = publication::render(source.customer, &notification, created_at)?;
+        let event = String::from_utf8(event).map_err(Fault::internal)?;
+        let event_id = notification.id;
+        let watched = WatchedNotification { position, event, event_id, is_reset: false };
         Ok(Some((watched, (waiter, source, after, read))))
     })
 }
@@ -46,10 +50,7 @@ pub(crate) fn stream(
 impl Source {
     /// Reads notifications after a position, and advances it to the last one examined. Returns
     /// `None` if there are none yet, and an empty list if the customer is deleted.
-    async fn read(
-        &self,
-        after: &AtomicI64,
-    ) -> Result<Option<VecDeque<(i64, Notification)>>, Fault> {
+    async fn read(&self, after: &AtomicI64) -> Result<Option<VecDeque<Positioned>>, Fault> {
         loop {
             let _share = self.shares.acquire(self.customer).await?;
             if customer::is_deleted(&self.db, self.customer).await? {

@@ -1,8 +1,7 @@
 //! Notifications about webhooks.
 
-use assay_proto::{
-    CustomerId, Fault, NotificationOrigin, WebhookId, notification::NotificationInput,
-};
+use assay_auth::actor;
+use assay_proto::{CustomerId, Fault, NotificationOrigin, WebhookId, notification::Notification};
 use sqlx::PgTransaction;
 
 use crate::notification::{publication, rules::NO_STATE};
@@ -14,13 +13,17 @@ pub(crate) async fn publish(
     webhook: WebhookId,
     action: &str,
 ) -> Result<(), Fault> {
-    let notification = NotificationInput {
+    let notification = Notification {
         source: "Webhook".to_owned(),
         source_id: webhook.to_string(),
         target: "Customer".to_owned(),
         target_id: Some(customer.to_string()),
         action: action.to_owned(),
-        state: Some(NO_STATE.to_owned()),
+        state: NO_STATE.to_owned(),
+        origin: NotificationOrigin::Assay.into(),
+        path: (action != "Deleted").then(|| format!("/api/webhooks/{webhook}")),
+        actor: Some(actor::current()),
+        ..Notification::default()
     };
-    publication::publish(tx, customer, NotificationOrigin::Assay, notification).await.map(drop)
+    publication::publish(tx, customer, notification).await.map(drop)
 }

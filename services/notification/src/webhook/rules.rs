@@ -1,7 +1,8 @@
 //! Rules for the fields of a webhook.
 
+use assay_events::EventPattern;
 use assay_proto::{
-    Fault,
+    Fault, ProjectId,
     notification::{Webhook, WebhookFormat, WebhookInput},
 };
 use assay_records::Check;
@@ -10,18 +11,20 @@ use url::Url;
 use super::{headers, timing};
 use crate::{
     egress::EgressPolicy,
-    notification::rules::is_name,
     secret::{self, MASK},
 };
-
-/// Pattern that matches every kind, every action or every notification.
-const ALL: &str = "*";
 
 /// Maximum number of webhooks of a customer.
 pub(super) const MAX_WEBHOOKS: i64 = 50;
 
-/// Maximum number of event patterns of a webhook.
+/// Maximum number of event patterns of a webhook, and of its projects and of its branches.
 const MAX_EVENTS: usize = 50;
+
+/// Maximum number of results of a webhook.
+const MAX_RESULTS: usize = 10;
+
+/// Maximum length of a branch, in characters.
+const MAX_BRANCH: usize = 1000;
 
 /// Maximum length of a URL, in bytes.
 const MAX_URL: usize = 2048;
@@ -46,18 +49,8 @@ pub(super) fn validate(
     if let Some(problem) = url_problem(&input.url, policy) {
         check.refuse("Url", problem);
     }
-    if input.events.len() > MAX_EVENTS {
-        check.refuse("Events", format!("must have at most {MAX_EVENTS} entries"));
-    }
-    check.within("Events", |check| {
-        for (index, event) in input.events.iter().enumerate() {
-            if !is_pattern(event) {
-                let problem =
-                    "must be `*` or `Source.Action`, such as `TestSet.Completed` or `*.Deleted`";
-                check.refuse(index.to_string(), problem);
-            }
-        }
-    });
+    input.events = events(&mut check, &input);
+    filters(&mut check, &mut input);
     if input.secret.is_empty() {
         input.secret = secret::generate()?;
     } else if input.secret != MASK
@@ -68,15 +61,64 @@ pub(super) fn validate(
     headers::check(&mut check, &input.headers);
     timing::check(&mut check, &mut input);
     check.done()?;
-    if input.events.is_empty() {
-        input.events = events_of(input.format());
-    }
-    if input.events.iter().any(|event| event == ALL || event == "*.*") {
-        input.events = vec![ALL.to_owned()];
-    }
-    input.events.sort_unstable();
-    input.events.dedup();
     Ok(input)
+}
+
+/// Reads patterns of events, as they are documented and in one order. Without any, they are those of the
+/// format.
+fn events(check: &mut Check, input: &WebhookInput) -> Vec<String> {
+    if input.events.is_empty() {
+        return events_of(input.format());
+    }
+    if input.events.len() > MAX_EVENTS {
+        check.refuse("Events", format!("must have at most {MAX_EVENTS} entries"));
+        return Vec::new();
+    }
+    let mut read = Vec::with_capacity(input.events.len());
+    check.within("Events", |check| {
+        for (index, event) in input.events.iter().enumerate() {
+            match EventPattern::parse(event) {
+                Ok(pattern) => read.push(pattern),
+                Err(problem) => check.refuse(index.to_string(), problem),
+            }
+        }
+    });
+    if read.iter().any(EventPattern::is_any) {
+        return vec![EventPattern::any().as_str().to_owned()];
+    }
+    read.sort_unstable();
+    read.dedup();
+    read.iter().map(|pattern| pattern.as_str().to_owned()).collect()
+}
+
+/// Checks the projects, branches and results, and puts each of them into one order.
+fn filters(check: &mut Check, input: &mut WebhookInput) {
+    for (field, count, most) in [
+        ("ProjectIds", input.project_ids.len(), MAX_EVENTS),
+        ("Branches", input.branches.len(), MAX_EVENTS),
+        ("Results", input.results.len(), MAX_RESULTS),
+    ] {
+        if count > most {
+            check.refuse(field, format!("must have at most {most} entries"));
+        }
+    }
+    for (index, project) in input.project_ids.iter_mut().enumerate().take(MAX_EVENTS) {
+        match ProjectId::from_path(project) {
+            Ok(id) => *project = id.to_string(),
+            Err(_) => {
+                check.refuse(format!("ProjectIds/{index}"), "must be the id of a project, a UUID");
+            }
+        }
+    }
+    for (index, branch) in input.branches.iter().enumerate().take(MAX_EVENTS) {
+        check.line(&format!("Branches/{index}"), branch, 1..=MAX_BRANCH);
+    }
+    input.project_ids.sort_unstable();
+    input.project_ids.dedup();
+    input.branches.sort_unstable();
+    input.branches.dedup();
+    input.results.sort_unstable();
+    input.results.dedup();
 }
 
 /// Returns whether an update makes the record of failures obsolete: the URL is another one, or the
@@ -88,17 +130,11 @@ pub(super) fn resets_failures(current: &Webhook, input: &WebhookInput) -> bool {
 /// The events that are sent in a format by default.
 fn events_of(format: WebhookFormat) -> Vec<String> {
     let events: &[&str] = match format {
-        WebhookFormat::CloudEvents | WebhookFormat::Unspecified => &[ALL],
+        WebhookFormat::CloudEvents | WebhookFormat::Unspecified => &["*"],
         WebhookFormat::CdEvents => &["TestSet.Completed", "TestSet.Canceled", "TestCase.Finished"],
         _ => &["TestSet.Completed"],
     };
     events.iter().map(|&event| event.to_owned()).collect()
-}
-
-fn is_pattern(text: &str) -> bool {
-    let part = |part: &str| part == ALL || (is_name(part) && !part.contains('*'));
-    let splits_at = |(dot, _)| part(&text[..dot]) && part(&text[dot + 1..]);
-    text == ALL || text.match_indices('.').any(splits_at)
 }
 
 fn url_problem(text: &str, policy: &EgressPolicy) -> Option<String> {
@@ -139,12 +175,12 @@ mod tests {
             let input = WebhookInput { events, ..input("https://ci.example") };
             validate(input, &EgressPolicy::default()).map(|input| input.events)
         };
-        let normalized = of(&["TestSet.Completed", "*.Deleted", "TestSet.Completed"]).unwrap();
+        let normalized = of(&["testset.COMPLETED", "*.Deleted", "TestSet.Completed"]).unwrap();
         assert_eq!(normalized, ["*.Deleted", "TestSet.Completed"]);
         assert_eq!(of(&["TestSet.*", "*.*"]).unwrap(), ["*"]);
-        let dotted = ["Test Set.Completed", "a.b.c"];
-        assert_eq!(of(&dotted).unwrap(), dotted);
-        for wrong in ["", ".", "TestSet", "TestSet.", "Test\nSet.Completed", "**", "Te*.*"] {
+        let of_clients = ["Client.Test Set.Completed", "Client.a.b.c"];
+        assert_eq!(of(&of_clients).unwrap(), of_clients);
+        for wrong in ["", "TestSet", "TestSet.", "TestSet.Complete", "Nope.Nope", "Te*.*"] {
             assert!(of(&[wrong]).is_err(), "{wrong:?} was accepted");
         }
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use assay_auth::actor;
 use assay_database::begin;
 use assay_proto::{
     CustomerId, Fault, NotificationId, NotificationOrigin, WebhookId,
@@ -73,7 +74,9 @@ fn notification(customer: CustomerId, webhook: WebhookId) -> Notification {
         action: "Tested".to_owned(),
         state: NO_STATE.to_owned(),
         data_version: "1".to_owned(),
-        archived: false,
         origin: NotificationOrigin::Assay.into(),
+        path: Some(format!("/api/webhooks/{webhook}")),
+        actor: Some(actor::current()),
+        ..Notification::default()
     }
 }

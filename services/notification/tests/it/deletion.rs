@@ -29,6 +29,7 @@ impl World {
             target: "Customer".to_owned(),
             target_id: Some(id.clone()),
             action: "Deleted".to_owned(),
+            ..RecordChanged::default()
         };
         identity.publish(&Event::untyped(user.customer, id, "customer", "deleted", &change)?).await
     }

@@ -57,13 +57,13 @@ impl World {
         Ok(())
     }
 
-    /// Adds a webhook for notifications of clients, and not for those about webhooks.
+    /// Adds a webhook for notifications about test cases, and not for those about webhooks.
     pub(crate) async fn subscribe(
         &self,
         user: &TestUser,
         receiver: &Receiver,
     ) -> Result<Webhook, Status> {
-        let events = vec!["TestCase.*".to_owned()];
+        let events = vec!["TestCase.*".to_owned(), "Client.TestCase.*".to_owned()];
         self.add_webhook(user, WebhookInput { events, ..webhook_to(&receiver.url) }).await
     }
 }
@@ -74,7 +74,7 @@ async fn a_notification_is_delivered_immediately_and_once_as_a_signed_event() ->
     let user = world.manager().await;
     let receiver = Receiver::start(Behaviour::Answer(204)).await?;
     let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned();
-    let events = vec!["TestCase.Created".to_owned(), "*.Deleted".to_owned()];
+    let events = vec!["client.testcase.created".to_owned(), "*.Deleted".to_owned()];
     let webhook = world
         .add_webhook(&user, WebhookInput { events, secret, ..webhook_to(&receiver.url) })
         .await?;

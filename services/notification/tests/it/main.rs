@@ -4,6 +4,8 @@ mod attempt;
 mod deletion;
 mod delivery;
 mod failure;
+mod filters;
+mod forgery;
 mod format;
 mod frozen;
 mod notification;

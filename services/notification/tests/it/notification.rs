@@ -32,6 +32,8 @@ async fn notifications_are_listed_newest_first() -> Result<()> {
         data_version: "1".to_owned(),
         archived: false,
         origin: NotificationOrigin::Client.into(),
+        actor: created[0].actor.clone(),
+        ..Notification::default()
     };
     assert_eq!(created[0], expected);
     Ok(())
@@ -121,7 +123,7 @@ async fn any_name_of_one_line_is_accepted_and_becomes_a_token_of_the_subject() -
     assert_eq!((created.source.as_str(), created.state.as_str()), ("test case", "None"));
     assert_eq!(world.list_of(&user, Some("test case"), Some("* was done")).await?, [created]);
     let published = world.published().await?;
-    let subject = format!("assay.notifications.{}.test_case.__was_done", user.customer);
+    let subject = format!("assay.notifications.{}.client.test_case.__was_done", user.customer);
     assert_eq!(published[0].subject.as_str(), subject);
     Ok(())
 }

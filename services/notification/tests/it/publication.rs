@@ -20,14 +20,15 @@ async fn a_notification_is_published_once_with_its_id() -> Result<()> {
 
     let published = world.published().await?;
     let [message] = &published[..] else { panic!("{} messages", published.len()) };
-    let subject = format!("assay.notifications.{}.testcase.created", user.customer);
+    let subject = format!("assay.notifications.{}.client.testcase.created", user.customer);
     assert_eq!(message.subject.as_str(), subject);
     let header = |name| message.headers.get(name).map(ToString::to_string);
     assert_eq!(header("Nats-Msg-Id").as_ref(), Some(&created.id));
     assert_eq!(header("Content-Type").as_deref(), Some("application/cloudevents+json"));
     let event = event(message)?;
     assert_eq!((&event["specversion"], &event["id"]), (&"1.0".into(), &created.id.as_str().into()));
-    assert_eq!(event["type"], "io.assay.notifications.testcase.created.v1");
+    assert_eq!(event["source"], format!("/assay/clients/{}", user.user));
+    assert_eq!(event["type"], "io.assay.client.testcase.created.v1");
     assert_eq!(event["data"], serde_json::to_value(&created)?);
     Ok(())
 }

@@ -10,6 +10,7 @@ use assay_proto::{
     events::{
         ChangedRecord, ExecutionChanged, RecordChanged, RecordsChanged, ReportState, ReportsChanged,
     },
+    execution::VerdictState,
     notification::Notification,
 };
 use assay_testkit::TestUser;
@@ -35,6 +36,7 @@ fn record_changed(user: &TestUser, source: &str, action: &str) -> Result<Event> 
         target: "Project".to_owned(),
         target_id: Some("2".to_owned()),
         action: action.to_owned(),
+        ..RecordChanged::default()
     };
     let noun = if source == "User" { "user" } else { "test_case" };
     Ok(Event::untyped(user.customer, "1", noun, action, &change)?)
@@ -77,6 +79,7 @@ async fn a_change_of_several_records_becomes_a_notification_of_each() -> Result<
         target: "Project".to_owned(),
         action: action.to_owned(),
         records: records.map(record).collect(),
+        ..RecordsChanged::default()
     };
     let events: Result<Vec<Event>> = [change("Created", 0..3), change("Changed", 3..5)]
         .iter()
@@ -112,6 +115,7 @@ async fn many_events_become_notifications_in_order_each_in_its_trace() -> Result
                 target: "Project".to_owned(),
                 target_id: None,
                 action: "Created".to_owned(),
+                ..RecordChanged::default()
             };
             let event = Event::untyped(user.customer, number, "test_case", "created", &change)?;
             Ok(event.with_trace([("traceparent".to_owned(), trace(number))].into()))
@@ -160,6 +164,7 @@ async fn an_execution_becomes_a_notification_when_it_is_requested_and_when_it_en
                 execution_request_time: Some(Timestamp::default()),
                 ..ExecutionStatistic::default()
             }),
+            verdict: (action == "Completed").then(|| VerdictState::Passed.into()),
             ..ExecutionChanged::default()
         };
         execution
@@ -167,12 +172,13 @@ async fn an_execution_becomes_a_notification_when_it_is_requested_and_when_it_en
             .await?;
     }
 
-    let published: Vec<Fields> = world.wait_for(&user, 2).await.iter().rev().map(fields).collect();
+    let published: Vec<Fields> = world.wait_for(&user, 3).await.iter().rev().map(fields).collect();
     assert_eq!(
         published,
         [
             ["TestSet", &set, "Execution", &id, "Requested", "Queued"],
             ["TestSet", &set, "Execution", &id, "Completed", "Completed"],
+            ["Execution", &id, "TestSet", &set, "Judged", "Passed"],
         ]
     );
     Ok(())
@@ -246,6 +252,7 @@ async fn the_end_of_a_known_failure_becomes_a_notification() -> Result<()> {
             target: "Project".to_owned(),
             target_id: Some(project.clone()),
             action: action.to_owned(),
+            ..RecordChanged::default()
         };
         let event = Event::untyped(user.customer, &id, "known_failure", action, &change)?;
         execution.publish(&event).await?;

@@ -4,10 +4,11 @@ use std::iter;
 
 use anyhow::{Context, Result};
 use assay_proto::notification::{
-    NotificationInput, WatchNotificationsRequest, WatchedNotification,
+    NotificationFilter, NotificationInput, WatchNotificationsRequest, WatchedNotification,
 };
 use assay_testkit::{TestUser, eventually};
 use futures::{StreamExt, TryStreamExt, stream};
+use serde_json::Value;
 use tokio::time::{Duration, timeout};
 use tonic::{Code, Status, Streaming};
 
@@ -59,6 +60,10 @@ fn after(position: i64) -> WatchNotificationsRequest {
     WatchNotificationsRequest { after: Some(position), ..WatchNotificationsRequest::default() }
 }
 
+fn builds() -> Option<NotificationFilter> {
+    Some(NotificationFilter { source: Some("Build".to_owned()), ..NotificationFilter::default() })
+}
+
 /// Returns the ids of the next notifications, and the position of the last.
 async fn next(
     watched: &mut Streaming<WatchedNotification>,
@@ -70,7 +75,8 @@ async fn next(
         let message = message.context("the stream has ended")?;
         assert!(message.position > position, "positions must increase");
         position = message.position;
-        ids.push(message.notification.context("a notification")?.id);
+        let event: Value = serde_json::from_str(&message.event)?;
+        ids.push(event["id"].as_str().context("an id")?.to_owned());
     }
     Ok((ids, position))
 }
@@ -184,11 +190,12 @@ async fn an_event_that_a_restored_database_does_not_know_resets_the_stream() -> 
 async fn streams_and_lists_can_be_filtered() -> Result<()> {
     let world = World::new().await?;
     let user = world.user().await;
-    let request = WatchNotificationsRequest {
-        source: Some("TestCase".to_owned()),
+    let filter = NotificationFilter {
+        source: Some("testcase".to_owned()),
         action: Some("Done2".to_owned()),
-        ..after(0)
+        ..NotificationFilter::default()
     };
+    let request = WatchNotificationsRequest { filter: Some(filter), ..after(0) };
     let mut watched = world.watch(&user, request).await?;
     for number in 1..=3 {
         world.create(&user, numbered(number)).await?;
@@ -213,10 +220,7 @@ async fn a_filtered_stream_returns_rare_and_new_notifications_of_a_long_history(
     let first = world.create(&user, rare()).await?;
     world.add_history(&user, 25_000).await?;
     let second = world.create(&user, rare()).await?;
-    let builds = |position| WatchNotificationsRequest {
-        source: Some("Build".to_owned()),
-        ..after(position)
-    };
+    let builds = |position| WatchNotificationsRequest { filter: builds(), ..after(position) };
     let mut watched = world.watch(&user, builds(0)).await?;
     assert_eq!(next(&mut watched, 2).await?.0, [first.id, second.id]);
     let third = world.create(&user, rare()).await?;
@@ -230,7 +234,7 @@ async fn filtered_streams_examine_a_long_history_once() -> Result<()> {
     let user = world.user().await;
     world.add_history(&user, 25_000).await?;
     let rare = || NotificationInput { source: "Build".to_owned(), ..notification() };
-    let builds = || WatchNotificationsRequest { source: Some("Build".to_owned()), ..after(0) };
+    let builds = || WatchNotificationsRequest { filter: builds(), ..after(0) };
     let mut streams = Vec::new();
     for _ in 0..3 {
         streams.push(world.watch(&user, builds()).await?);

@@ -84,7 +84,7 @@ const URL: &str = "https://ci.example.org/assay";
 
 /// A webhook that no notification matches.
 fn unmatched() -> WebhookInput {
-    WebhookInput { events: vec!["Nothing.Happens".to_owned()], ..webhook_to(URL) }
+    WebhookInput { events: vec!["Client.Nothing.Happens".to_owned()], ..webhook_to(URL) }
 }
 
 #[tokio::test]
@@ -99,11 +99,17 @@ async fn a_webhook_shows_its_secret_only_when_it_is_set() -> Result<()> {
     assert_eq!(world.webhooks(&user).await?, std::slice::from_ref(&seen));
 
     // A client sends back the whole record, with one change.
-    let record =
-        WebhookInput { events: vec!["Build.*".into()], secret: MASK.into(), ..webhook_to(URL) };
+    let record = WebhookInput {
+        events: vec!["Client.Build.*".into()],
+        secret: MASK.into(),
+        ..webhook_to(URL)
+    };
     let fields = ["Url", "Events", "Secret", "Archived"];
     let changed = world.change(&user, &seen, &fields, record).await?;
-    assert_eq!((&changed.events[..], changed.secret.as_str()), (&["Build.*".to_owned()][..], MASK));
+    assert_eq!(
+        (&changed.events[..], changed.secret.as_str()),
+        (&["Client.Build.*".to_owned()][..], MASK)
+    );
     let stale = world.change(&user, &seen, &["Archived"], WebhookInput::default()).await;
     assert_eq!(stale.unwrap_err().code(), Code::Aborted);
 

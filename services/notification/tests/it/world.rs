@@ -8,13 +8,14 @@ use assay_database::{Database, DatabaseConfig};
 use assay_events::{Event, Nats, NatsConfig, Relay, Stream, publish_all, unpublished};
 use assay_fair::Shares;
 use assay_notification::{
-    NotificationSignal, WebhookConfig, exchange_events, migrations, services,
+    LinkConfig, NotificationSignal, WebhookConfig, exchange_events, migrations, services,
 };
 use assay_proto::{
     Batch, DESCRIPTORS, NotificationId, Page,
     notification::{
         CreateNotificationRequest, DeleteNotificationRequest, ListNotificationsRequest,
-        Notification, NotificationInput, notification_service_client::NotificationServiceClient,
+        Notification, NotificationFilter, NotificationInput,
+        notification_service_client::NotificationServiceClient,
         webhook_service_client::WebhookServiceClient,
     },
 };
@@ -40,6 +41,8 @@ struct Options {
     seal: SealConfig,
     #[command(flatten)]
     webhooks: WebhookConfig,
+    #[command(flatten)]
+    links: LinkConfig,
 }
 
 pub(crate) struct World {
@@ -74,12 +77,13 @@ impl World {
             &format!("--encryption-keys={}", encryption_keys.expose_secret()),
             &format!("--database-url={}", database.url),
             &format!("--nats-url={}", server.url()),
+            "--public-url=https://assay.test",
         ])?;
 
         let runtime = Runtime::new("assay-notification");
         let database = Database::open(&runtime, &options.database, migrations())?;
         let nats = Nats::connect(&options.nats, "test").await?;
-        exchange_events(&runtime, &database, &nats, &std::sync::Arc::default());
+        exchange_events(&runtime, &database, &nats, &options.links, &std::sync::Arc::default());
         let signal = NotificationSignal::subscribe(&runtime, nats.client().clone());
         let (seal, webhook_config) = (options.seal, options.webhooks);
         let services = services(&runtime, &database, signal, &seal, webhook_config.clone())?;
@@ -170,7 +174,17 @@ impl World {
         action: Option<&str>,
     ) -> Result<Vec<Notification>, Status> {
         let [source, action] = [source, action].map(|text| text.map(ToOwned::to_owned));
-        let request = ListNotificationsRequest { page: None, source, action };
+        let filter = NotificationFilter { source, action, ..NotificationFilter::default() };
+        self.list_filtered(user, filter).await
+    }
+
+    /// Lists the notifications that a filter selects.
+    pub(crate) async fn list_filtered(
+        &self,
+        user: &TestUser,
+        filter: NotificationFilter,
+    ) -> Result<Vec<Notification>, Status> {
+        let request = ListNotificationsRequest { page: None, filter: Some(filter) };
         let batches = self.client.clone().list_notifications(user.call(request)).await?;
         let batches: Vec<_> = batches.into_inner().try_collect().await?;
         Ok(batches.into_iter().flat_map(|batch| batch.parse().unwrap()).collect())

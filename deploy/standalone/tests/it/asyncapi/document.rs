@@ -1,15 +1,17 @@
 //! Generates the AsyncAPI document from the contracts and the list of event types.
 
-use assay_events::EventType;
+use assay_events::{EventType, event_names};
 use assay_proto::{
     events::{
-        ChangedRecord, ExecutionChanged, RecordChanged, RecordsChanged, ReportState,
+        AuditRecorded, ChangedRecord, ExecutionChanged, RecordChanged, RecordsChanged, ReportState,
         ReportsChanged, RetentionChanged, SecretsSeen,
     },
     notification::Notification,
 };
 use serde_json::{Map, Value, json};
 use utoipa::{PartialSchema, ToSchema};
+
+use super::examples;
 
 /// Groups the event types of a service and a kind of record by their message.
 fn groups() -> Vec<Vec<EventType>> {
@@ -30,14 +32,18 @@ fn groups() -> Vec<Vec<EventType>> {
 const ABOUT: &str = "\
 Events that Assay publishes on NATS JetStream.
 
-The channel `notifications` is stable: later versions keep all fields and may add others. \
-`docs/subscribers.md` explains how to subscribe. The events of the services, tagged \
+The channels `notifications` and `notifications.client` are stable: later versions keep all fields and may \
+add others. `docs/subscribers.md` explains how to subscribe, and leads from an event to its record. Webhooks \
+and server-sent events have the same events. The events of the services, tagged \
 `internal`, are for communication between Assay's programs. They are documented for operators and \
 can change in every version. Other messages on subjects that begin with `assay.` are not stored in a \
 stream and are private.
 
-Messages are delivered at least once: detect duplicates by the `id` of an event. Events of one \
-customer are published in the order in which they happened.";
+Messages are delivered at least once: detect duplicates by the `id` of an event, and sort by it. Events about \
+one record are published in the order of its changes, and those of one service for one customer in the order of \
+their transactions. Services do not wait for each other: the result of a test case may come before the creation \
+of that test case. `TestSet.Completed` and `TestSet.Canceled` come after every `TestCase.Finished` of their \
+execution, and `Statistic.TestCasesTotal` is their number.";
 
 /// Returns the document.
 pub(super) fn asyncapi() -> Value {
@@ -62,6 +68,7 @@ pub(super) fn asyncapi() -> Value {
         }},
         "channels": {
             "notifications": notifications(),
+            "notifications.client": of_clients(),
         },
         "operations": {},
         "components": {
@@ -71,12 +78,20 @@ pub(super) fn asyncapi() -> Value {
             "messages": {
                 "Notification": message(
                     "A notification",
-                    &event("notifications", &any_noun(), "Notification"),
+                    &event("notifications", &any_noun("notifications"), "Notification"),
+                    "Headers",
+                ),
+                "ClientNotification": message(
+                    "A notification that a client has created",
+                    &event_of_client(),
                     "Headers",
                 ),
             },
         },
     });
+    let messages = &mut document["components"]["messages"];
+    messages["Notification"]["examples"] = examples::of_assay();
+    messages["ClientNotification"]["examples"] = examples::of_client();
     for group in groups() {
         let (service, noun, data) = (group[0].service(), group[0].noun(), group[0].message());
         let actions: Vec<_> = group.iter().map(|one| one.action().to_ascii_lowercase()).collect();
@@ -112,16 +127,50 @@ fn kind(service: &str, noun: &str, action: &str) -> String {
     format!("io.assay.{service}.{noun}.{action}.v1")
 }
 
-fn any_noun() -> Value {
-    json!({"pattern": r"^io\.assay\.notifications\.[a-z0-9_-]+\.[a-z0-9_-]+\.v1$"})
+/// The types of notifications; Assay creates those of the examples.
+fn any_noun(publisher: &str) -> Value {
+    let pattern = format!(r"^io\.assay\.{publisher}\.[a-z0-9_-]+\.[a-z0-9_-]+\.v1$");
+    let of_assay = |(source, action): (&str, &str)| {
+        kind("notifications", &source.to_lowercase(), &action.to_lowercase())
+    };
+    match publisher {
+        "client" => json!({"pattern": pattern}),
+        _ => {
+            json!({"pattern": pattern, "examples": event_names().map(of_assay).collect::<Vec<_>>()})
+        }
+    }
+}
+
+fn event_of_client() -> Value {
+    let mut event = event("notifications", &any_noun("client"), "Notification");
+    event["properties"]["source"] = json!({"pattern": r"^/assay/clients/[0-9a-f-]{36}$"});
+    event
+}
+
+fn of_clients() -> Value {
+    json!({
+        "title": "Notifications of clients",
+        "address": "assay.notifications.{customer}.client.{source}.{action}",
+        "description": "The notifications that clients have created with `POST /api/notifications`, who choose \
+            source and action. `source` of the event has the id of the user. Stream \
+            `ASSAY_NOTIFICATIONS`. Stable: see above.",
+        "tags": [{"name": "stable"}],
+        "parameters": {
+            "customer": {"$ref": "#/components/parameters/customer"},
+            "source": {"description": "`Source` of the notification in lower case; \
+                characters other than letters, digits and `-` are replaced by `_`"},
+            "action": {"description": "`Action` of the notification in the same form"},
+        },
+        "messages": {"Notification": {"$ref": "#/components/messages/ClientNotification"}},
+    })
 }
 
 fn notifications() -> Value {
     json!({
         "title": "Notifications",
         "address": "assay.notifications.{customer}.{source}.{action}",
-        "description": "All notifications that `GET /api/notifications` lists. Stream \
-            `ASSAY_NOTIFICATIONS`. Stable: see above.",
+        "description": "The notifications that Assay has created, of those that `GET /api/notifications` \
+            lists. Stream `ASSAY_NOTIFICATIONS`. Stable: see above.",
         "tags": [{"name": "stable"}],
         "parameters": {
             "customer": {"$ref": "#/components/parameters/customer"},
@@ -190,8 +239,10 @@ fn envelope() -> Value {
             "specversion": {"const": "1.0"},
             "id": {"type": "string", "format": "uuid", "description": "Id of the event. Duplicates \
                 have the same id. For a notification, its `Id`"},
-            "source": text("Service that published the event, as `/assay/<service>`"),
-            "type": text("Type of the event, as `io.assay.<service>.<noun>.<action>.v1`"),
+            "source": text("Service that published the event, as `/assay/<service>`, or the user whose client has \
+                created it, as `/assay/clients/<user>`"),
+            "type": text("Type of the event, as `io.assay.<service>.<noun>.<action>.v1`; `client` is the service of \
+                those that clients have created"),
             "subject": text("Id of the record"),
             "time": {"type": "string", "format": "date-time", "description": "Time of the event"},
             "datacontenttype": {"const": "application/json"},
@@ -231,6 +282,7 @@ fn schemas() -> Value {
     add_schemas::<ExecutionChanged>(&mut schemas);
     add_schemas::<ReportsChanged>(&mut schemas);
     add_schemas::<ReportState>(&mut schemas);
+    add_schemas::<AuditRecorded>(&mut schemas);
     add_schemas::<Notification>(&mut schemas);
     let mut schemas: Map<String, Value> = schemas.into_iter().collect();
     schemas.insert("CloudEvent".to_owned(), envelope());

@@ -88,7 +88,7 @@ impl Documented {
 }
 
 /// Forbids undocumented fields. The document itself allows them, since versions may add fields.
-fn close(schema: &mut Value) {
+pub(super) fn close(schema: &mut Value) {
     if schema.get("properties").is_some_and(Value::is_object) {
         schema["additionalProperties"] = json!(false);
     }
@@ -152,7 +152,7 @@ async fn published_and_documented_messages_are_the_same() {
         })
         .collect();
 
-    let world = World::start().await;
+    let world = World::start_with(|settings| settings.leases.queue_seconds = 1).await;
     let nats = async_nats::connect(world.nats_url()).await.unwrap();
     tour::of(&world, &nats).await;
     let all = eventually("every documented message", || async {

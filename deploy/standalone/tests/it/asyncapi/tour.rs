@@ -123,7 +123,26 @@ async fn executions(api: &Api, project: &str) {
     monitor(api, project, &set).await;
     incident(api, project, &set).await;
     let at = format!("{project}/executions/{}", id(&start().await.created()));
+    share_link(api, &at).await;
     api.delete(&at).await.expect(204);
+    waiting(api, &started).await;
+}
+
+/// Creates a share link, and deletes it.
+async fn share_link(api: &Api, execution: &str) {
+    let links = format!("{execution}/shares");
+    let link = api.post(&links, json!({})).await.created();
+    api.delete(&format!("{links}/{}", id(&link))).await.expect(204);
+}
+
+/// Starts an execution that no engine begins.
+async fn waiting(api: &Api, started: &str) {
+    api.post(started, json!({})).await.created();
+    eventually("the execution to wait", || async {
+        let waiting = api.get("/api/notifications?event=Execution.Waiting").await.ok();
+        waiting.as_array().filter(|list| !list.is_empty()).map(|_| ())
+    })
+    .await;
 }
 
 /// Begins an incident, and ends it.
@@ -153,6 +172,12 @@ async fn known_failure(api: &Api, project: &str, execution: &str) {
     });
     let list = format!("{project}/knownfailures");
     let path = format!("{list}/{}", id(&api.post(&list, known).await.created()));
+    api.put(&path, json!({"MutedUntil": in_days(1)})).await.ok();
+    eventually("the notice of the end", || async {
+        let notice = api.get("/api/notifications?event=KnownFailure.Expiring").await.ok();
+        notice.as_array().filter(|list| !list.is_empty()).map(|_| ())
+    })
+    .await;
     let ended = json!({"Ticket": "SHOP-4711", "MutedUntil": in_days(-1)});
     api.put(&path, ended).await.ok();
     eventually("the end of the known failure", || async {

@@ -210,7 +210,9 @@ pub(crate) fn body(operation: &Operation, own: impl Fn(&str) -> String) -> Value
         "create_user" => json!({
             "DisplayName": "New", "Email": "new@example.org", "UserGroup": {"Id": own("userGroupId")},
         }),
-        "create_webhook" => json!({"Url": "https://new.example/", "Events": ["Odd.Created"]}),
+        "create_webhook" => {
+            json!({"Url": "https://new.example/", "Events": ["Client.Odd.Created"]})
+        }
         "create_known_failure" => json!({
             // A random one is a UUID.
             "Fingerprint": own("fingerprint").replace('-', ""), "TestCaseId": own("testCaseId"),

@@ -3,6 +3,7 @@
 mod insert;
 mod open;
 pub mod tags;
+mod waiting;
 
 use assay_proto::{
     CustomerId, ExecutionId, ExecutionStatistic, Fault, InputColumns, ProjectId, UserId,
@@ -17,6 +18,7 @@ use sqlx::{
 pub use self::{
     insert::{insert, next_id},
     open::{find_open, has_passed, has_upload, prepare_past, prolong, remember_upload},
+    waiting::{mark_waited, waiting},
 };
 use super::rules::MOST_NOTES;
 use crate::progress::execution::ExecutionState;
@@ -38,7 +40,7 @@ fn select(rest: &'static str) -> QueryAs<'static, Postgres, ExecutionState, PgAr
     let (columns, statistic) = (Execution::COLUMNS, ExecutionStatistic::COLUMNS);
     sqlx::query_as(AssertSqlSafe(format!(
         "select {columns}, {statistic}, mode, request_user_id, start_date_time, finish_date_time,
-                total_duration_in_sec, baseline, revision, past_end, is_canceled
+                total_duration_in_sec, baseline, revision, past_end, is_canceled, has_failed
          from live_execution {rest}"
     )))
 }
@@ -154,6 +156,7 @@ pub async fn save(
              test_cases_aborted = $7, test_cases_with_error = $8, test_cases_passed = $9,
              test_cases_failed = $10, start_date_time = $11, finish_date_time = $12,
              total_duration_in_sec = $13, revision = $14, test_cases_total = $15, is_canceled = $16,
+             has_failed = $17,
              deadline = case when is_open
                  then least(last_deadline, now() + make_interval(secs => grace_in_sec))
                  else deadline end,
@@ -177,6 +180,7 @@ pub async fn save(
     .bind(state.revision)
     .bind(statistic.test_cases_total)
     .bind(state.is_canceled)
+    .bind(state.has_failed)
     .execute(&mut **tx)
     .await?;
     Ok(())

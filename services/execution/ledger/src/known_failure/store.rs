@@ -18,6 +18,9 @@ use super::rules::{LONGEST, MOST, NewKnownFailure};
 /// Maximum number of known failures that expire in a transaction.
 const EXPIRED_AT_ONCE: i64 = 500;
 
+/// Hours before its end in which it is published that a known failure ends soon.
+pub const NOTICE_IN_H: i32 = 24;
+
 /// Reads known failures. `rest` selects and orders them.
 fn select(rest: &'static str) -> QueryAs<'static, Postgres, KnownFailure, PgArguments> {
     let columns = KnownFailure::COLUMNS;
@@ -156,7 +159,8 @@ pub async fn save(
     let update = sqlx::query(
         "update known_failure
          set ticket = $3, comment = $4, muted_until = $5, revision = revision + 1,
-             is_expired = is_expired and $5 <= now(), review_id = null, before_review = null
+             is_expired = is_expired and $5 <= now(), is_announced = is_announced and $5 <= muted_until,
+             review_id = null, before_review = null
          where customer_id = $1 and id = $2",
     );
     update
@@ -231,6 +235,27 @@ pub async fn expire(
          returning k.customer_id, k.project_id, k.id",
     );
     Ok(expired.bind(EXPIRED_AT_ONCE).fetch_all(&mut **tx).await?)
+}
+
+/// Marks known failures of all customers that end soon, and returns them.
+pub async fn announce(
+    tx: &mut PgTransaction<'_>,
+) -> Result<Vec<(CustomerId, ProjectId, KnownFailureId)>, Fault> {
+    let announced = sqlx::query_as(
+        "update known_failure k
+         set is_announced = true
+         from (
+             select customer_id, id from known_failure
+             where muted_until > now() and muted_until <= now() + make_interval(hours => $2)
+               and not is_expired and not is_announced
+             order by muted_until
+             limit $1
+             for no key update skip locked
+         ) as ending
+         where k.customer_id = ending.customer_id and k.id = ending.id
+         returning k.customer_id, k.project_id, k.id",
+    );
+    Ok(announced.bind(EXPIRED_AT_ONCE).bind(NOTICE_IN_H).fetch_all(&mut **tx).await?)
 }
 
 /// Lists the test cases that a cause has made fail in these days, by their ids.

@@ -7,6 +7,7 @@ use assay_proto::{
     EnumColumn, ExecutionId, ExecutionStatistic, ExecutionStatus, ProjectId, TestReportId,
     TestResult, TestSetId, Timestamp,
     catalog::{Gate, Snapshot},
+    events::FailedTestCase,
     execution::{Execution, ExecutionMode, OpenExecutionInput},
     worst,
 };
@@ -50,6 +51,11 @@ pub struct ExecutionState {
     pub revision: i64,
     /// Whether a user has canceled it.
     pub is_canceled: bool,
+    /// Whether a test case has failed that is not muted.
+    pub has_failed: bool,
+    /// That test case, if it has failed in this transaction.
+    #[sqlx(skip)]
+    pub first_failure: Option<FailedTestCase>,
     /// The end of a backdated execution.
     pub past_end: Option<Timestamp>,
     /// The branch whose executions are the series of a branch without any. Set for new executions

@@ -43,14 +43,11 @@ pub struct TestReportState {
     /// The part that events publish.
     #[sqlx(flatten)]
     pub published: ReportState,
-    pub test_case_identifier: String,
     pub requested_instances_count: i32,
     pub finished_instances_count: i32,
     pub total_duration_in_sec: f64,
     /// Whether an instance passed after an attempt that did not.
     pub is_flaky: bool,
-    /// Whether all its failures were known when they were reported.
-    pub is_muted: bool,
     /// The reason of the change; empty without one.
     pub change_reason: String,
     /// The ticket of the failures; empty if there is none.
@@ -87,6 +84,8 @@ impl TestReportState {
             test_case_id: case.id.clone(),
             test_plan_id: case.test_plan_id.clone(),
             execution_number,
+            test_case_identifier: Some(case.identifier.clone()),
+            is_muted: Some(false),
             revision: 1,
             ..ReportState::default()
         };
@@ -95,7 +94,6 @@ impl TestReportState {
         published.set_change(ResultChange::None);
         Self {
             published,
-            test_case_identifier: case.identifier.clone(),
             requested_instances_count: instances,
             missing_result: TestResult::NotExecuted.into(),
             ..Self::default()
@@ -120,6 +118,15 @@ impl TestReportState {
     /// Returns the size of a new classification, in bytes.
     pub fn size_of_classification(&self) -> usize {
         self.classification.as_ref().map_or(0, |one| one.encoded_len())
+    }
+
+    pub fn test_case_identifier(&self) -> &str {
+        self.published.test_case_identifier.as_deref().unwrap_or_default()
+    }
+
+    /// Whether all its failures were known when they were reported.
+    pub fn is_muted(&self) -> bool {
+        self.published.is_muted()
     }
 
     pub fn result(&self) -> TestResult {
@@ -204,7 +211,7 @@ impl TestReportState {
     pub fn add(&mut self, instance: &NewInstance) -> Result<(), Fault> {
         let outcome = &instance.last.outcome;
         if !self.is_pending() {
-            let reason = format!("the report of {} has ended", self.test_case_identifier);
+            let reason = format!("the report of {} has ended", self.test_case_identifier());
             return Err(Fault::Conflict { code: "report_ended", reason });
         }
         self.change();

@@ -9,12 +9,18 @@ use assay_proto::{
 };
 use sqlx::PgTransaction;
 
-use crate::{incident, progress::execution::ExecutionState, test_report};
+use crate::{
+    incident,
+    progress::execution::ExecutionState,
+    test_report,
+    verdict::{self, Judged},
+};
 
 /// Maximum number of failed test cases in the event of an execution's end, as its contract says.
 const FAILED_IN_EVENT: i64 = 10;
 
-/// Publishes `action` of a locked execution, and the reports that it ended.
+/// Publishes the reports that have ended, and then `action` of their locked execution: its end comes after all
+/// of its reports. The end has the verdict with it, unless nobody is notified of it.
 pub async fn announce(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -29,6 +35,11 @@ pub async fn announce(
         changed.failed_test_cases =
             test_report::store::first_failed(tx, customer, id, FAILED_IN_EVENT).await?;
     }
+    if state.has_ended() && !state.is_past() {
+        let Judged { changes, state, rules } = verdict::judge(tx, customer, state).await?;
+        changed.set_verdict(state);
+        (changed.changes, changed.rules) = (Some(changes), rules);
+    }
     if action == ExecutionAction::Completed {
         incident::seek(tx, customer, state).await?;
     }
@@ -36,7 +47,7 @@ pub async fn announce(
     publish_all(tx, events(customer, state, &changed, actions, finished)).await
 }
 
-/// Returns the event of an execution, followed by those of its reports.
+/// Returns the events of reports, followed by that of their execution.
 pub fn events<'e>(
     customer: CustomerId,
     state: &'e ExecutionState,
@@ -49,5 +60,5 @@ pub fn events<'e>(
     let of_reports = state
         .reports_changed(of_reports, reports)
         .map(move |changed| Event::new(customer, record, EventType::Reports(of_reports), &changed));
-    iter::once(changed).chain(of_reports)
+    of_reports.chain(iter::once(changed))
 }

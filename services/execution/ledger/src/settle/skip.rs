@@ -60,7 +60,7 @@ pub(super) async fn end_skipped(
         })
         .map(|report| {
             let comment = skipped[&report.published.test_case_id].clone();
-            let identifier = report.test_case_identifier.clone();
+            let identifier = report.test_case_identifier().to_owned();
             (report, (identifier, comment))
         })
         .unzip();

@@ -17,6 +17,7 @@ use sqlx::{
 use uuid::Uuid;
 
 use super::rules::{LONGEST, MOST, NewState, comment};
+use crate::known_failure::store::NOTICE_IN_H;
 
 /// Maximum number of states that expire in a transaction.
 const EXPIRED_AT_ONCE: i64 = 500;
@@ -133,7 +134,8 @@ pub async fn set(
              test_case_name = excluded.test_case_name, state = excluded.state,
              until = excluded.until, ticket = excluded.ticket, reason = excluded.reason,
              owner = excluded.owner, changed_by_id = excluded.changed_by_id,
-             changed_by = excluded.changed_by, monitor_id = excluded.monitor_id, changed_at = now(), revision = s.revision + 1
+             changed_by = excluded.changed_by, monitor_id = excluded.monitor_id, changed_at = now(), is_announced = false,
+             revision = s.revision + 1
          returning xmax = 0",
     );
     let is_new = set
@@ -218,6 +220,28 @@ pub async fn expire(
          returning s.customer_id, s.project_id, s.test_case_id",
     );
     Ok(expired.bind(EXPIRED_AT_ONCE).fetch_all(&mut **tx).await?)
+}
+
+/// Marks states of all customers that end soon, and returns their test cases.
+pub async fn announce(
+    tx: &mut PgTransaction<'_>,
+) -> Result<Vec<(CustomerId, ProjectId, TestCaseId)>, Fault> {
+    let announced = sqlx::query_as(
+        "update test_case_state s
+         set is_announced = true
+         from (
+             select customer_id, project_id, test_case_id from test_case_state
+             where until > now() and until <= now() + make_interval(hours => $2)
+               and not is_announced
+             order by until
+             limit $1
+             for no key update skip locked
+         ) as ending
+         where s.customer_id = ending.customer_id and s.project_id = ending.project_id
+           and s.test_case_id = ending.test_case_id
+         returning s.customer_id, s.project_id, s.test_case_id",
+    );
+    Ok(announced.bind(EXPIRED_AT_ONCE).bind(NOTICE_IN_H).fetch_all(&mut **tx).await?)
 }
 
 /// Returns those of some test cases that are skipped now, with the comments of their reports.

@@ -153,7 +153,7 @@ async fn save_part(
     .bind(column(reports, |report| report.requested_instances_count))
     .bind(column(reports, |report| report.is_flaky))
     .bind(column(reports, |report| name_of(report.published.change())))
-    .bind(column(reports, |report| report.is_muted))
+    .bind(column(reports, |report| report.is_muted()))
     .bind(column(reports, |report| report.ticket.as_str()))
     .bind(column(reports, |report| report.engine_failure.as_deref()))
     .bind(column(reports, |report| report.suites()))
@@ -321,4 +321,18 @@ pub async fn first_failed(
          limit $3",
     );
     Ok(failed.bind(customer).bind(execution).bind(limit).fetch_all(&mut **tx).await?)
+}
+
+/// Returns the test case of a report that has failed.
+pub async fn failed(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    report: TestReportId,
+) -> Result<Option<FailedTestCase>, Fault> {
+    let failed = sqlx::query_as(
+        "select test_case_id as id, test_case_identifier as identifier, test_case_name as name,
+                result
+         from test_report where customer_id = $1 and id = $2",
+    );
+    Ok(failed.bind(customer).bind(report).fetch_optional(&mut **tx).await?)
 }

@@ -1,9 +1,8 @@
 //! The rules and failures of executions for their verdicts, in PostgreSQL. Every statement is bound to one customer.
 
+use assay_ledger::verdict::store::{NEW_FAILURE, not_executed as select_not_executed};
 use assay_proto::{CustomerId, ExecutionId, Fault, catalog::Gate, execution::NewFailure};
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, types::Json};
-
-use crate::execution::summary::NEW_FAILURE;
 
 /// Number of new failures that a verdict lists.
 const LISTED: i64 = 20;
@@ -35,15 +34,7 @@ pub(super) async fn not_executed(
     if identifiers.is_empty() {
         return Ok(Vec::new());
     }
-    let missing = sqlx::query_scalar(
-        "select identifier from unnest($3::text[]) with ordinality as required (identifier, nr)
-         where not exists (
-             select from test_report
-             where customer_id = $1 and execution_id = $2 and test_case_identifier = identifier
-               and result in ('Passed', 'Failed', 'Error')
-         )
-         order by nr",
-    );
+    let missing = sqlx::query_scalar(AssertSqlSafe(select_not_executed("$3::text[]")));
     Ok(missing.bind(customer).bind(id).bind(identifiers).fetch_all(db).await?)
 }
 

@@ -20,6 +20,7 @@ const LEASES: TimeLimits = TimeLimits {
     test_minutes: 360,
     execution_hours: 168,
     grace_seconds: 900,
+    queue_seconds: 300,
 };
 
 pub(crate) struct Server {

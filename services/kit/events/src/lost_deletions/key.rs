@@ -38,6 +38,7 @@ impl Key {
             target: RecordKind::Customer.name().to_owned(),
             target_id: Some(self.customer_id.to_string()),
             action: Action::Deleted.name().to_owned(),
+            ..RecordChanged::default()
         };
         let event_type = EventType::Record(kind, Action::Deleted);
         // The same id in every search, so that what follows from the event has the same ids.

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::{
     Stream,
-    cloud_event::CloudEvent,
+    cloud_event::{CloudEvent, Publisher},
     connection::{self, STATEMENT_TIMEOUT, within},
 };
 
@@ -33,6 +33,7 @@ pub(super) struct Pending {
     record: String,
     noun: String,
     action: String,
+    client_id: Option<Uuid>,
     data: Json<Box<RawValue>>,
     pub(super) trace: Json<HashMap<String, String>>,
     created_at: Timestamp,
@@ -40,7 +41,11 @@ pub(super) struct Pending {
 
 impl Pending {
     pub(super) fn subject(&self, stream: Stream) -> String {
-        stream.subject(self.customer_id, &self.noun, &self.action).to_string()
+        self.publisher(stream).subject(self.customer_id, [&self.noun, &self.action])
+    }
+
+    fn publisher(&self, stream: Stream) -> Publisher {
+        Publisher { stream, client: self.client_id }
     }
 
     pub(super) fn cloud_event(&self, stream: Stream) -> CloudEvent {
@@ -50,7 +55,7 @@ impl Pending {
             traceparent: self.trace.get("traceparent").cloned(),
             tracestate: self.trace.get("tracestate").filter(|state| !state.is_empty()).cloned(),
             ..CloudEvent::new(
-                stream,
+                self.publisher(stream),
                 self.event_id,
                 self.customer_id,
                 record,
@@ -98,7 +103,8 @@ impl Queue {
     /// another order than their ids.
     pub(super) async fn head(&mut self, limit: i64, bytes: i64) -> Result<Vec<Pending>, Error> {
         let events = sqlx::query_as(
-            "select id, event_id, customer_id, record, noun, action, data, trace, created_at
+            "select id, event_id, customer_id, record, noun, action, client_id, data, trace,
+                    created_at
              from (
                  select *, sum(pg_column_size(data)) over (order by id rows unbounded preceding)
                                - pg_column_size(data) as before

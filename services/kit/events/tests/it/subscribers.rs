@@ -24,7 +24,7 @@ async fn a_subscriber_receives_the_messages_of_its_filter_from_the_oldest_on() {
     let (world, subscribers) = world().await;
     let customer = Some(world.customer.to_string());
     let noun = Some("TEST_CASE".to_owned());
-    let ours = SubscriberFilter { customer, noun, action: None };
+    let ours = SubscriberFilter { customer, noun, ..SubscriberFilter::default() };
     let added = subscribers.add("ours", &ours, 1, ACK_TIMEOUT).await.unwrap();
     assert_eq!(added.filter, format!("assay.catalog.{}.test_case.*", world.customer));
     let deleted =

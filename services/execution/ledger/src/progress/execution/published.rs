@@ -1,5 +1,6 @@
 //! The state of an execution as events publish it.
 
+use assay_auth::actor;
 use assay_events::{ExecutionAction, ReportsAction};
 use assay_proto::events::{ExecutionChanged, ReportState, ReportsChanged};
 
@@ -30,6 +31,9 @@ impl ExecutionState {
             build: self.execution.build.clone(),
             ci_url: self.execution.ci_url.clone(),
             is_past: self.is_past().then_some(true),
+            actor: Some(actor::current()),
+            first_failure: self.first_failure.clone(),
+            ..ExecutionChanged::default()
         }
     }
 
@@ -49,6 +53,12 @@ impl ExecutionState {
             software_identifier: execution.software_version.clone(),
             reports: reports.to_vec(),
             is_past: self.is_past().then_some(true),
+            actor: Some(actor::current()),
+            test_set_name: Some(execution.test_set_name.clone()),
+            branch: execution.branch.clone(),
+            commit: execution.commit.clone(),
+            build: execution.build.clone(),
+            ci_url: execution.ci_url.clone(),
         })
     }
 }

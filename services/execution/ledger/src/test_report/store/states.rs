@@ -9,8 +9,8 @@ use uuid::Uuid;
 use crate::progress::report::TestReportState;
 
 /// The columns of a state in addition to those that events publish.
-const STATE: &str = "test_case_identifier, requested_instances_count, finished_instances_count,
-    total_duration_in_sec, is_flaky, change_reason, is_muted, ticket, engine_failure, missing_result,
+const STATE: &str = "requested_instances_count, finished_instances_count,
+    total_duration_in_sec, is_flaky, change_reason, ticket, engine_failure, missing_result,
     judgement";
 
 /// Returns the statement that reads the states of reports. `rest` selects and orders them.

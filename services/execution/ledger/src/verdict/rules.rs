@@ -12,19 +12,19 @@ const MOST_LISTED: usize = 5;
 
 /// The results and limits that a verdict depends on.
 #[derive(Clone, Copy)]
-pub(crate) struct Facts<'f> {
-    pub(crate) status: ExecutionStatus,
-    pub(crate) statistic: &'f ExecutionStatistic,
-    pub(crate) changes: &'f ChangeCounts,
+pub struct Facts<'f> {
+    pub status: ExecutionStatus,
+    pub statistic: &'f ExecutionStatistic,
+    pub changes: &'f ChangeCounts,
     /// The number of new failures that are not muted.
-    pub(crate) new_failures: i32,
+    pub new_failures: i32,
     /// The required test cases without a result.
-    pub(crate) not_executed: &'f [String],
+    pub not_executed: &'f [String],
 }
 
 impl Facts<'_> {
     /// Returns the outcome of each rule that applies, or nothing before the execution has ended.
-    pub(crate) fn outcomes(self, gate: &Gate) -> Option<Vec<RuleOutcome>> {
+    pub fn outcomes(self, gate: &Gate) -> Option<Vec<RuleOutcome>> {
         if !matches!(self.status, ExecutionStatus::Completed | ExecutionStatus::Canceled) {
             return None;
         }
@@ -43,7 +43,7 @@ impl Facts<'_> {
 
     /// Whether the verdict depends on the rules of a gate: an execution that broke off, or in which nearly
     /// everything failed, passes none.
-    pub(crate) fn depends_on_gate(self) -> bool {
+    pub fn depends_on_gate(self) -> bool {
         self.complete().is_met && self.environment().is_none()
     }
 
@@ -119,7 +119,7 @@ impl Facts<'_> {
 }
 
 /// Returns the state that follows from the outcomes of rules, or of an execution before its end.
-pub(crate) fn state(rules: Option<&[RuleOutcome]>) -> VerdictState {
+pub fn state(rules: Option<&[RuleOutcome]>) -> VerdictState {
     match rules {
         None => VerdictState::Pending,
         Some(rules) if rules.iter().all(|rule| rule.is_met) => VerdictState::Passed,

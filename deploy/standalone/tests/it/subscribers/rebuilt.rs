@@ -1,0 +1,230 @@
+//! The state of executions, rebuilt from events alone by `docs/subscribers/rebuild.py`.
+
+use std::{collections::BTreeMap, path::PathBuf, process::Stdio};
+
+use assay_testkit::{Api, eventually, test_dir};
+use futures::future::join_all;
+use serde_json::{Value, json};
+use tokio::process::{Child, Command};
+use uuid::Uuid;
+
+use super::{python_with, subscribe};
+use crate::{
+    junit::upload,
+    world::{World, create_project, id},
+};
+
+/// Number of clients that upload at once, and of uploads of each.
+const CLIENTS: usize = 3;
+const UPLOADS: usize = 10;
+
+struct Rebuild {
+    url: String,
+    file: PathBuf,
+}
+
+impl Rebuild {
+    fn start(&self) -> Child {
+        let [python, script] = python_with("rebuild.py");
+        let mut command = Command::new(python);
+        command.arg(script).args([&self.url, "rebuild"]).arg(&self.file);
+        command.stdin(Stdio::null()).kill_on_drop(true).spawn().unwrap()
+    }
+
+    fn state(&self) -> Value {
+        let text = std::fs::read_to_string(&self.file).unwrap_or_else(|_| "{}".to_owned());
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+/// Returns a report of tests with these results, which differ from client to client and from upload to upload.
+fn report(client: usize, number: usize) -> String {
+    let test = |test: usize| {
+        let outcome = match (client + number * 7 + test * 3) % 11 {
+            0 => "<failure message='declined'/>",
+            5 => "<error message='no network'/>",
+            8 => "<skipped/>",
+            _ => "",
+        };
+        format!("<testcase classname='shop' name='test {test}' time='0.1'>{outcome}</testcase>")
+    };
+    let tests: String = (0..6 + number % 4).map(test).collect();
+    format!("<testsuite>{tests}</testsuite>")
+}
+
+/// Uploads reports, and runs executions to which results are added one by one, some of which are canceled.
+async fn work(api: &Api, project: &str, client: usize) {
+    let sets = format!("{project}/testsets");
+    let set = api.post(&sets, json!({"Name": format!("Set {client}")})).await.created();
+    let set = format!("{sets}/{}", id(&set));
+    for number in 0..UPLOADS {
+        let uploaded = upload(api, &set, report(client, number)).await.created();
+        if number % 3 == 0 {
+            let report = &uploaded["TestReports"][0];
+            let text = |field: &str| report[field].as_str().unwrap();
+            let path = format!(
+                "{project}/testcases/{}/testplans/{}/testreports/{}",
+                text("TestCaseId"),
+                text("TestPlanId"),
+                text("Id")
+            );
+            api.put(&path, json!({"Status": "Accepted"})).await.ok();
+        }
+        let started = api.post(&format!("{set}/executions"), json!({"Mode": "External"})).await;
+        let at = format!("{project}/executions/{}", id(&started.created()));
+        for (test, result) in [(0, "Passed"), (1, "Failed")] {
+            let result = json!([{"Identifier": format!("shop.test {test}"), "Result": result}]);
+            api.post(&format!("{at}/results"), result).await.ok();
+        }
+        if number % 2 == 0 {
+            api.post(&format!("{at}/complete"), json!({})).await.ok();
+        } else {
+            api.delete(&at).await.expect(204);
+        }
+    }
+}
+
+/// Returns what the interface says about the executions of a project.
+async fn of_interface(api: &Api, project: &str) -> BTreeMap<String, Value> {
+    let executions = api.get(&format!("{project}/executions")).await.ok();
+    let mut all = BTreeMap::new();
+    for one in executions.as_array().unwrap() {
+        let at = format!("{project}/executions/{}", id(one));
+        let (execution, verdict) =
+            (api.get(&at).await.ok(), api.get(&format!("{at}/verdict")).await.ok());
+        let reports = execution["TestReports"].as_array().unwrap().iter().map(|report| {
+            let state = json!({"Status": report["Status"], "Result": report["Result"], "Change": report["Change"],
+                               "TestCaseIdentifier": report["TestCaseIdentifier"]});
+            (id(report).to_owned(), state)
+        });
+        let reports: BTreeMap<String, Value> = reports.collect();
+        let mut changes = verdict["Changes"].clone();
+        // A review changes it after the end.
+        changes["Unreviewed"] = Value::Null;
+        all.insert(id(one).to_owned(), json!({
+            "Status": execution["Status"], "Result": execution["Result"], "Verdict": verdict["State"],
+            "Statistic": execution["Statistic"], "Changes": changes, "Url": execution["Url"],
+            "TestSetId": execution["TestSetId"], "Reports": reports,
+        }));
+    }
+    all
+}
+
+/// Returns the same of a state that was rebuilt.
+fn of_events(state: &Value) -> BTreeMap<String, Value> {
+    let executions = state.as_object().unwrap().iter();
+    let known = executions.filter(|(_, execution)| execution.get("Status").is_some());
+    let shown = known.map(|(id, execution)| {
+        let mut shown = execution.clone();
+        for field in
+            ["RecordVersion", "ProjectId", "TestSetName", "Branch", "Commit", "Build", "Path"]
+        {
+            shown.as_object_mut().unwrap().remove(field);
+        }
+        for report in shown["Reports"].as_object_mut().unwrap().values_mut() {
+            report.as_object_mut().unwrap().remove("RecordVersion");
+        }
+        if shown["Changes"].is_object() {
+            shown["Changes"]["Unreviewed"] = Value::Null;
+        }
+        (id.clone(), shown)
+    });
+    shown.collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_state_of_executions_is_rebuilt_from_events_alone() {
+    let world = World::start().await;
+    let nats = async_nats::connect(world.nats_url()).await.unwrap();
+    subscribe(&nats, "rebuild").await;
+    let file = test_dir().unwrap().join(Uuid::now_v7().to_string());
+    let rebuild = Rebuild { url: world.nats_url().to_owned(), file };
+    let projects = join_all((0..CLIENTS).map(|_| create_project(&world.api))).await;
+
+    let working = join_all(
+        projects.iter().enumerate().map(|(client, project)| work(&world.api, project, client)),
+    );
+    let killing = async {
+        // Killed while it works.
+        for executions in [5, 15, 30] {
+            let mut running = rebuild.start();
+            eventually("rebuilt executions", || async {
+                (of_events(&rebuild.state()).len() >= executions).then_some(())
+            })
+            .await;
+            running.kill().await.unwrap();
+        }
+    };
+    tokio::join!(working, killing);
+
+    let running = rebuild.start();
+    for project in &projects {
+        let expected = of_interface(&world.api, project).await;
+        assert_eq!(expected.len(), 2 * UPLOADS);
+        let of_project = |state: BTreeMap<String, Value>| -> BTreeMap<String, Value> {
+            state.into_iter().filter(|(id, _)| expected.contains_key(id)).collect()
+        };
+        let rebuilt = eventually("the state of all executions", || async {
+            let state = of_project(of_events(&rebuild.state()));
+            (state == expected).then_some(state)
+        });
+        if tokio::time::timeout(std::time::Duration::from_secs(15), rebuilt).await.is_err() {
+            assert_eq!(of_project(of_events(&rebuild.state())), expected);
+        }
+    }
+    drop(running);
+    world.stop().await;
+}
+
+/// The place of each event in the stream: its source and action, and its execution.
+async fn order(nats: &async_nats::Client) -> Vec<(String, Value)> {
+    let jetstream = async_nats::jetstream::new(nats.clone());
+    let stream = jetstream.get_stream("ASSAY_NOTIFICATIONS").await.unwrap();
+    let last = stream.cached_info().state.last_sequence;
+    let mut all = Vec::new();
+    for sequence in 1..=last {
+        let message = stream.get_raw_message(sequence).await.unwrap();
+        let event: Value = serde_json::from_slice(&message.payload).unwrap();
+        let name = format!(
+            "{}.{}",
+            event["data"]["Source"].as_str().unwrap(),
+            event["data"]["Action"].as_str().unwrap()
+        );
+        all.push((name, event));
+    }
+    all
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_an_execution_comes_after_its_reports_and_says_how_many_there_are() {
+    let world = World::start().await;
+    let nats = async_nats::connect(world.nats_url()).await.unwrap();
+    let projects = join_all((0..CLIENTS).map(|_| create_project(&world.api))).await;
+    join_all(
+        projects.iter().enumerate().map(|(client, project)| work(&world.api, project, client)),
+    )
+    .await;
+    let ended = CLIENTS * UPLOADS * 2;
+    let is_end = |name: &str| matches!(name, "TestSet.Completed" | "TestSet.Canceled");
+    let all = eventually("the ends of all executions", || async {
+        let all = order(&nats).await;
+        (all.iter().filter(|(name, _)| is_end(name)).count() == ended).then_some(all)
+    })
+    .await;
+    let ids: Vec<&str> = all.iter().map(|(_, event)| event["id"].as_str().unwrap()).collect();
+    assert!(ids.is_sorted(), "the id is the key to sort by");
+    let mut finished = BTreeMap::<&str, i64>::new();
+    for (name, event) in &all {
+        let data = &event["data"];
+        let execution = data["ExecutionId"].as_str().unwrap_or_default();
+        if name == "TestCase.Finished" {
+            *finished.entry(execution).or_default() += 1;
+        }
+        if is_end(name) {
+            let number = finished.get(execution).copied().unwrap_or_default();
+            assert_eq!(data["Statistic"]["TestCasesTotal"], number, "{name} of {execution}");
+            assert!(["Passed", "Failed"].contains(&data["Verdict"].as_str().unwrap()), "{data}");
+        }
+    }
+    world.stop().await;
+}
