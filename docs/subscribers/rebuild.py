@@ -20,7 +20,7 @@ def apply(state, event):
     if event["source"] != "/assay/notifications":
         return  # A client has created it.
     data = event["data"]
-    if data["ExecutionId"] is None:
+    if data["ExecutionId"] is None or data["RecordVersion"] is None:
         return
     execution = state.setdefault(data["ExecutionId"], {"RecordVersion": 0, "Reports": {}})
     version = int(data["RecordVersion"])

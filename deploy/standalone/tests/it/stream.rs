@@ -31,7 +31,8 @@ impl Events {
         Self { response, text: String::new() }
     }
 
-    /// The id and the notification of the next event, which is a CloudEvent; `None` at the end of the stream.
+    /// The id of the next event and its notification, or its name and its data if it is not a CloudEvent; `None`
+    /// at the end of the stream.
     async fn next(&mut self) -> Option<(String, Value)> {
         loop {
             while let Some(end) = self.text.find("\n\n") {
@@ -40,16 +41,16 @@ impl Events {
                     let start = format!("{name}: ");
                     event.lines().find_map(|line| Some(line.strip_prefix(&start)?.to_owned()))
                 };
-                let name = field("event").filter(|name| name != "notification");
-                let event = name.or(field("id")).zip(field("data"));
-                if let Some((id, data)) = event {
-                    let event: Value = serde_json::from_str(&data).unwrap();
-                    assert_eq!(
-                        (&event["specversion"], &event["id"]),
-                        (&json!("1.0"), &event["data"]["Id"])
-                    );
-                    return Some((id, event["data"].clone()));
+                let Some((name, data)) = field("event").zip(field("data")) else { continue };
+                let data: Value = serde_json::from_str(&data).unwrap();
+                if name != "notification" {
+                    return Some((name, data));
                 }
+                assert_eq!(
+                    (&data["specversion"], &data["id"]),
+                    (&json!("1.0"), &data["data"]["Id"])
+                );
+                return Some((field("id").unwrap(), data["data"].clone()));
             }
             let part = timeout(Duration::from_secs(20), self.response.chunk()).await.unwrap();
             let Ok(Some(part)) = part else { return None };

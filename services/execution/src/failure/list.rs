@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use assay_fingerprint::Fingerprint;
-use assay_ledger::progress::execution::ExecutionState;
+use assay_ledger::{progress::execution::ExecutionState, verdict::store::UNREVIEWED};
 use assay_proto::{CustomerId, ExecutionId, Fault, execution::Failure};
 use assay_rpc::list::{Rows, Slice};
 use futures::{StreamExt, stream};
 use sqlx::{AssertSqlSafe, FromRow, PgPool};
 use uuid::Uuid;
 
-use crate::test_report::entries::{self, UNREVIEWED};
+use crate::test_report::entries;
 
 /// Number of causes whose reports are read at a time.
 const CAUSES_AT_ONCE: usize = 20;

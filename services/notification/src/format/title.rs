@@ -58,7 +58,7 @@ fn title_of_end(facts: &Facts) -> Line {
     line
 }
 
-/// What is known about an execution apart from its end.
+/// The title of a notification about an execution itself, apart from its end.
 fn title_of_execution(facts: &Facts) -> Line {
     let what = match (facts.action.as_str(), facts.verdict.as_deref()) {
         ("Judged", Some("Passed")) => "met its rules",

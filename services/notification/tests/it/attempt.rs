@@ -116,8 +116,11 @@ async fn secret_headers_are_sent_and_shown_nowhere() -> Result<()> {
     let user = world.manager().await;
     let receiver = Receiver::start(Behaviour::Echo).await?;
     let headers = vec![header("Authorization", SECRET), header("X-Team", "rocket")];
-    let input =
-        WebhookInput { headers, events: vec!["TestCase.*".into()], ..webhook_to(&receiver.url) };
+    let input = WebhookInput {
+        headers,
+        events: vec!["Client.TestCase.*".into()],
+        ..webhook_to(&receiver.url)
+    };
     let webhook = world.add_webhook(&user, input).await?;
     let masked = [header("Authorization", MASK), header("X-Team", MASK)];
     assert_eq!(webhook.headers, masked);
@@ -152,7 +155,7 @@ async fn masked_headers_are_kept_unless_the_url_leads_elsewhere() -> Result<()> 
         Receiver::start(Behaviour::Answer(200)).await?,
         Receiver::start(Behaviour::Answer(200)).await?,
     );
-    let unmatched = vec!["Nothing.Happens".to_owned()];
+    let unmatched = vec!["Client.Nothing.Happens".to_owned()];
     let headers = vec![header("Authorization", SECRET)];
     let input = WebhookInput { headers, events: unmatched, ..webhook_to(&receiver.url) };
     let webhook = world.add_webhook(&user, input).await?;

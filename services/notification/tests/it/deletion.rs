@@ -56,7 +56,7 @@ async fn deleting_a_customer_ends_its_webhooks_and_streams_and_rejects_its_reque
     let receiver = Receiver::start(Behaviour::Answer(500)).await?;
     world.add_webhook(&user, webhook_to(&receiver.url)).await?;
     let kept = Receiver::start(Behaviour::Answer(200)).await?;
-    let events = vec!["TestCase.*".to_owned()];
+    let events = vec!["Client.TestCase.*".to_owned()];
     world.add_webhook(&other, WebhookInput { events, ..webhook_to(&kept.url) }).await?;
     world.create(&user, notification()).await?;
     receiver.receives(1).await;

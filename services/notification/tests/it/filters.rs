@@ -133,6 +133,7 @@ async fn the_same_filter_selects_the_same_in_lists_streams_and_webhooks() -> Res
     let watch = |filter: &NotificationFilter| WatchNotificationsRequest {
         after: Some(0),
         filter: Some(filter.clone()),
+        ..WatchNotificationsRequest::default()
     };
     for project in projects {
         for branch in ["main", "topic"] {
@@ -214,7 +215,10 @@ async fn misspelt_words_are_refused_everywhere_with_the_nearest_one() -> Result<
         (filter(|filter| filter.result = Some("Fail".to_owned())), "Failed"),
     ] {
         let listed = world.list_filtered(&user, filter.clone()).await.unwrap_err();
-        let watch = WatchNotificationsRequest { after: None, filter: Some(filter.clone()) };
+        let watch = WatchNotificationsRequest {
+            filter: Some(filter.clone()),
+            ..WatchNotificationsRequest::default()
+        };
         let watched = world.client.clone().watch_notifications(user.call(watch)).await.unwrap_err();
         for refused in [listed, watched] {
             assert_eq!(refused.code(), Code::InvalidArgument);

@@ -20,7 +20,7 @@ use crate::{
 const HOSTILE: &str = "<!channel> @everyone `x` **b** [a](https://evil.example)";
 
 fn in_format(receiver: &Receiver, format: WebhookFormat) -> WebhookInput {
-    let events = vec!["TestCase.*".to_owned()];
+    let events = vec!["Client.TestCase.*".to_owned()];
     WebhookInput { format: format.into(), events, ..webhook_to(&receiver.url) }
 }
 
@@ -31,7 +31,7 @@ impl World {
         receiver: &Receiver,
         fields: WebhookInput,
     ) -> Result<Webhook, Status> {
-        let events = vec!["TestCase.*".to_owned()];
+        let events = vec!["Client.TestCase.*".to_owned()];
         self.add_webhook(user, WebhookInput { events, ..fields_of(receiver, fields) }).await
     }
 

@@ -52,8 +52,12 @@ async fn message(
 ) -> Result<(Option<String>, Option<String>)> {
     let message = timeout(Duration::from_secs(20), watched.message()).await??;
     let message = message.context("the stream has ended")?;
-    let id = message.notification.map(|notification| notification.id);
-    Ok((id, message.is_reset.then_some(message.event_id)))
+    if message.is_reset {
+        return Ok((None, Some(message.event_id)));
+    }
+    let event: Value = serde_json::from_str(&message.event)?;
+    assert_eq!(event["id"], message.event_id);
+    Ok((Some(message.event_id), None))
 }
 
 fn after(position: i64) -> WatchNotificationsRequest {
