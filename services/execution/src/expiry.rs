@@ -1,5 +1,5 @@
-//! The task that publishes the ends of known failures, also before they come, and ends the states of test cases. All replicas of the
-//! service may do this at the same time.
+//! The task that publishes the ends of known failures and of states of test cases, also a day before they come.
+//! All replicas of the service may do this at the same time.
 
 use std::{fmt::Display, time::Duration};
 
@@ -35,9 +35,9 @@ pub async fn publish_expired(db: &PgPool) -> Result<(), Fault> {
 
 /// Expires what has ended, notes what ends soon, and returns the events.
 async fn expired(tx: &mut PgTransaction<'_>) -> Result<Vec<Result<Event, Fault>>, Fault> {
-    let mut events = of(RecordKind::KnownFailure, known_failure::store::expire(tx).await?);
+    let mut events = of(RecordKind::KnownFailure, known_failure::expiry::expire(tx).await?);
     events.extend(of(RecordKind::TestCaseState, test_case_state::store::expire(tx).await?));
-    let ending = known_failure::store::announce(tx).await?.into_iter();
+    let ending = known_failure::expiry::announce(tx).await?.into_iter();
     events.extend(ending.map(|(customer, project, id)| {
         event::expiring(customer, project, (RecordKind::KnownFailure, id))
     }));

@@ -1,4 +1,5 @@
 //! Known failures: causes that are muted in later executions until a date.
 
+pub mod expiry;
 pub mod rules;
 pub mod store;

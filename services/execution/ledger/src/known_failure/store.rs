@@ -15,12 +15,6 @@ use sqlx::{
 
 use super::rules::{LONGEST, MOST, NewKnownFailure};
 
-/// Maximum number of known failures that expire in a transaction.
-const EXPIRED_AT_ONCE: i64 = 500;
-
-/// Hours before its end in which it is published that a known failure ends soon.
-pub const NOTICE_IN_H: i32 = 24;
-
 /// Reads known failures. `rest` selects and orders them.
 fn select(rest: &'static str) -> QueryAs<'static, Postgres, KnownFailure, PgArguments> {
     let columns = KnownFailure::COLUMNS;
@@ -206,8 +200,10 @@ pub async fn undo(
         "update known_failure
          set ticket = before_review ->> 'Ticket', comment = before_review ->> 'Comment',
              muted_until = (before_review ->> 'MutedUntil')::timestamptz,
-             is_expired = (before_review ->> 'IsExpired')::bool, review_id = null,
-             before_review = null, revision = revision + 1
+             is_expired = (before_review ->> 'IsExpired')::bool,
+             is_announced = is_announced
+                 and (before_review ->> 'MutedUntil')::timestamptz <= muted_until,
+             review_id = null, before_review = null, revision = revision + 1
          where customer_id = $1 and project_id = $2 and review_id = $3
          returning id",
     );
@@ -215,47 +211,6 @@ pub async fn undo(
     let restored: Vec<KnownFailureId> = restore.fetch_all(&mut **tx).await?;
     let deleted = deleted.into_iter().map(|id| (id, Action::Deleted));
     Ok(deleted.chain(restored.into_iter().map(|id| (id, Action::Changed))).collect())
-}
-
-/// Marks known failures of all customers whose end has passed, and returns them.
-pub async fn expire(
-    tx: &mut PgTransaction<'_>,
-) -> Result<Vec<(CustomerId, ProjectId, KnownFailureId)>, Fault> {
-    let expired = sqlx::query_as(
-        "update known_failure k
-         set is_expired = true
-         from (
-             select customer_id, id from known_failure
-             where muted_until <= now() and not is_expired
-             order by muted_until
-             limit $1
-             for no key update skip locked
-         ) as ended
-         where k.customer_id = ended.customer_id and k.id = ended.id
-         returning k.customer_id, k.project_id, k.id",
-    );
-    Ok(expired.bind(EXPIRED_AT_ONCE).fetch_all(&mut **tx).await?)
-}
-
-/// Marks known failures of all customers that end soon, and returns them.
-pub async fn announce(
-    tx: &mut PgTransaction<'_>,
-) -> Result<Vec<(CustomerId, ProjectId, KnownFailureId)>, Fault> {
-    let announced = sqlx::query_as(
-        "update known_failure k
-         set is_announced = true
-         from (
-             select customer_id, id from known_failure
-             where muted_until > now() and muted_until <= now() + make_interval(hours => $2)
-               and not is_expired and not is_announced
-             order by muted_until
-             limit $1
-             for no key update skip locked
-         ) as ending
-         where k.customer_id = ending.customer_id and k.id = ending.id
-         returning k.customer_id, k.project_id, k.id",
-    );
-    Ok(announced.bind(EXPIRED_AT_ONCE).bind(NOTICE_IN_H).fetch_all(&mut **tx).await?)
 }
 
 /// Lists the test cases that a cause has made fail in these days, by their ids.
@@ -309,12 +264,12 @@ pub async fn follow(
 ) -> Result<Vec<(KnownFailureId, Action)>, Fault> {
     let copy = sqlx::query_as(
         "insert into known_failure (customer_id, id, project_id, fingerprint, test_case_id, headline,
-             ticket, comment, muted_until, created_by_id, created_by, created_at, is_expired, review_id,
-             before_review)
+             ticket, comment, muted_until, created_by_id, created_by, created_at, is_expired, is_announced,
+             review_id, before_review)
          select distinct on (moved.now, k.test_case_id)
                 k.customer_id, next_id(null), k.project_id, moved.now, k.test_case_id, k.headline,
                 k.ticket, k.comment, k.muted_until, k.created_by_id, k.created_by, k.created_at,
-                k.is_expired, k.review_id, k.before_review
+                k.is_expired, k.is_announced, k.review_id, k.before_review
          from unnest($3::bytea[], $4::bytea[]) as moved (before, now)
          join known_failure k
              on k.customer_id = $1 and k.project_id = $2 and k.fingerprint = moved.before
@@ -322,6 +277,7 @@ pub async fn follow(
          on conflict on constraint known_failure_cause_key do update
          set muted_until = greatest(known_failure.muted_until, excluded.muted_until),
              is_expired = known_failure.is_expired and excluded.is_expired,
+             is_announced = known_failure.is_announced and excluded.is_announced,
              revision = known_failure.revision + 1
          returning id, xmax = 0",
     );

@@ -17,7 +17,7 @@ use sqlx::{
 use uuid::Uuid;
 
 use super::rules::{LONGEST, MOST, NewState, comment};
-use crate::known_failure::store::NOTICE_IN_H;
+use crate::known_failure::expiry::NOTICE_IN_H;
 
 /// Maximum number of states that expire in a transaction.
 const EXPIRED_AT_ONCE: i64 = 500;
