@@ -1,14 +1,12 @@
 //! Test reports in PostgreSQL. Every statement is bound to one customer.
 
+mod failed;
 mod start;
 mod states;
 
 use std::collections::{HashMap, HashSet};
 
-use assay_proto::{
-    CustomerId, ExecutionId, Fault, TestReportId, events::FailedTestCase, execution::TestReport,
-    name_of,
-};
+use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId, execution::TestReport, name_of};
 use assay_rpc::parts::bounded;
 use sqlx::{
     AssertSqlSafe, FromRow, PgExecutor, PgTransaction, Postgres,
@@ -18,6 +16,7 @@ use sqlx::{
 
 use self::states::are_few;
 pub use self::{
+    failed::{failed, first_failed},
     start::{count, insert},
     states::{RecordedReport, ended, identifiers, of_cases, of_ids, pending, recorded},
 };
@@ -302,37 +301,4 @@ pub async fn comment_cases(
     .execute(&mut **tx)
     .await?;
     Ok(())
-}
-
-/// Lists the first test cases of a locked execution that have failed or could not run, in the order
-/// of the test set.
-pub async fn first_failed(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    execution: ExecutionId,
-    limit: i64,
-) -> Result<Vec<FailedTestCase>, Fault> {
-    let failed = sqlx::query_as(
-        "select test_case_id as id, test_case_identifier as identifier, test_case_name as name,
-                result
-         from test_report r
-         where customer_id = $1 and execution_id = $2 and result in ('Failed', 'Error')
-         order by r.id
-         limit $3",
-    );
-    Ok(failed.bind(customer).bind(execution).bind(limit).fetch_all(&mut **tx).await?)
-}
-
-/// Returns the test case of a report that has failed.
-pub async fn failed(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    report: TestReportId,
-) -> Result<Option<FailedTestCase>, Fault> {
-    let failed = sqlx::query_as(
-        "select test_case_id as id, test_case_identifier as identifier, test_case_name as name,
-                result
-         from test_report where customer_id = $1 and id = $2",
-    );
-    Ok(failed.bind(customer).bind(report).fetch_optional(&mut **tx).await?)
 }
