@@ -2,7 +2,9 @@
 
 use anyhow::{Context, Result};
 use assay_events::{Subject, event_names};
-use assay_proto::notification::{NotificationInput, WatchNotificationsRequest, WebhookInput};
+use assay_proto::notification::{
+    NotificationInput, WatchNotificationsRequest, WebhookFormat, WebhookInput,
+};
 use serde_json::Value;
 use tokio::time::{Duration, timeout};
 
@@ -88,5 +90,34 @@ async fn no_notification_of_a_client_looks_like_one_of_assay() -> Result<()> {
     let pending = sqlx::query_scalar::<_, i64>(pending).bind(&of_assay.url);
     assert_eq!(pending.fetch_one(&world.db).await?, 0);
     assert!(of_assay.requests().is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn chats_and_cd_events_do_not_take_a_client_for_assay() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let chat = Receiver::start(Behaviour::Answer(200)).await?;
+    let systems = Receiver::start(Behaviour::Answer(200)).await?;
+    for (receiver, format) in [(&chat, WebhookFormat::Slack), (&systems, WebhookFormat::CdEvents)] {
+        let events = vec!["Client.*".to_owned()];
+        let format = format.into();
+        world
+            .add_webhook(&user, WebhookInput { events, format, ..webhook_to(&receiver.url) })
+            .await?;
+    }
+    let forged = NotificationInput {
+        source: "TestSet".to_owned(),
+        target: "Execution".to_owned(),
+        action: "Completed".to_owned(),
+        ..notification()
+    };
+    world.create(&user, forged).await?;
+    let message: Value = serde_json::from_slice(&chat.first().await?.body)?;
+    assert_eq!(message["text"], "Client: Test set: Completed");
+    let deliveries = "select count(*) from webhook_delivery d join webhook w on w.id = d.webhook_id
+                      where w.url = $1";
+    let deliveries = sqlx::query_scalar::<_, i64>(deliveries).bind(&systems.url);
+    assert_eq!(deliveries.fetch_one(&world.db).await?, 0);
     Ok(())
 }

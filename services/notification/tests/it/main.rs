@@ -14,6 +14,7 @@ mod publication;
 mod reactions;
 mod receiver;
 mod retention;
+mod sufficient;
 mod watch;
 mod webhook;
 mod world;

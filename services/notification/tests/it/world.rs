@@ -116,6 +116,11 @@ impl World {
         self.keys.user(permissions).await
     }
 
+    /// Returns another user of the customer of a user.
+    pub(crate) async fn colleague(&self, user: &TestUser, permissions: &str) -> TestUser {
+        self.keys.user_of(user.customer, permissions).await
+    }
+
     pub(crate) async fn create(
         &self,
         user: &TestUser,
