@@ -1,5 +1,6 @@
 //! `/api/notifications`.
 
+mod event;
 mod stream;
 
 use assay_auth::Caller;

@@ -3,7 +3,7 @@
 use assay_auth::Caller;
 use assay_proto::{
     identity::StreamToken,
-    notification::{Notification, WatchNotificationsRequest, WatchedNotification},
+    notification::{WatchNotificationsRequest, WatchedNotification},
 };
 use axum::{
     extract::{FromRequestParts, State},
@@ -16,7 +16,10 @@ use tonic::Status;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::Filter;
+use super::{
+    Filter,
+    event::{NotificationEvent, example},
+};
 use crate::{
     array::Failure,
     caller::{StreamQuery, WatchedCaller},
@@ -62,7 +65,7 @@ impl<S: Sync> FromRequestParts<S> for OnlyFilter {
     extensions(("x-grpc-method" = json!("/assay.notification.v1.NotificationService/WatchNotifications"))),
     responses((
         status = OK, description = "The notifications",
-        content((Notification = "text/event-stream")),
+        content((NotificationEvent = "text/event-stream", example = json!(example()))),
     )),
 )]
 async fn watch(
