@@ -13,7 +13,6 @@ pub(super) struct Facts {
     pub(super) target_id: Option<String>,
     pub(super) action: String,
     pub(super) origin: String,
-    pub(super) project_name: Option<String>,
     pub(super) test_set_id: Option<String>,
     pub(super) test_set_name: Option<String>,
     pub(super) execution_id: Option<String>,

@@ -109,7 +109,6 @@ fn facts_of(facts: &Facts) -> Vec<Line> {
     let empty = Statistic::default();
     let statistic = facts.statistic.as_ref().unwrap_or(&empty);
     let software = format!("{} {}", statistic.software_name, statistic.software_version);
-    add("Project", facts.project_name.as_deref());
     if !facts.is_end() {
         add("Test set", facts.test_set_name.as_deref());
     }

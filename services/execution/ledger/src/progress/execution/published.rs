@@ -3,10 +3,12 @@
 use assay_auth::actor;
 use assay_events::{ExecutionAction, ReportsAction};
 use assay_proto::events::{ExecutionChanged, ReportState, ReportsChanged};
+use assay_rpc::parts::bounded;
 
 use super::ExecutionState;
 
-/// Maximum number of reports in an event. JetStream accepts messages of up to 1 MiB.
+/// Maximum number of reports in an event. JetStream accepts messages of up to 1 MiB. There are fewer if the
+/// identifiers of their test cases are long.
 const REPORTS_IN_EVENT: usize = 500;
 
 impl ExecutionState {
@@ -44,7 +46,7 @@ impl ExecutionState {
         reports: &'e [ReportState],
     ) -> impl Iterator<Item = ReportsChanged> + 'e {
         let execution = &self.execution;
-        reports.chunks(REPORTS_IN_EVENT).map(move |reports| ReportsChanged {
+        parts(reports).map(move |reports| ReportsChanged {
             execution_id: execution.id.clone(),
             project_id: execution.project_id.clone(),
             test_set_id: execution.test_set_id.clone(),
@@ -60,5 +62,53 @@ impl ExecutionState {
             build: execution.build.clone(),
             ci_url: execution.ci_url.clone(),
         })
+    }
+}
+
+/// Splits reports into those of one event each.
+fn parts(reports: &[ReportState]) -> impl Iterator<Item = &[ReportState]> {
+    // A character of an identifier may take six bytes in JSON, and the rest of a report about 400.
+    let texts = |report: &ReportState| 3 * report.test_case_identifier().len();
+    reports.chunks(REPORTS_IN_EVENT).flat_map(move |part| bounded(part, texts))
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_proto::{ReportStatus, TestReportId, TestResult, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn an_event_of_reports_with_long_identifiers_is_one_that_nats_accepts() {
+        for (identifier, expected) in [
+            ("shop.pays".to_owned(), Some(3)),
+            ("\u{1}".repeat(255), None),
+            ("😀".repeat(255), None),
+        ] {
+            let id = TestReportId::new().to_string();
+            let report = ReportState {
+                id: id.clone(),
+                test_case_id: id.clone(),
+                test_plan_id: id,
+                execution_number: i32::MAX,
+                result: TestResult::NotExecuted.into(),
+                status: ReportStatus::EngineExecutionFailure.into(),
+                start_date_time: Some(Timestamp::default()),
+                finish_date_time: Some(Timestamp::default()),
+                average_duration_in_sec: 1.0 / 3.0,
+                revision: i64::MAX,
+                test_case_identifier: Some(identifier),
+                is_muted: Some(false),
+                ..ReportState::default()
+            };
+            let reports = vec![report; 1200];
+            let parts: Vec<_> = parts(&reports).collect();
+            assert!(expected.is_none_or(|expected| parts.len() == expected), "{}", parts.len());
+            for part in &parts {
+                let size = serde_json::to_string(part).unwrap().len();
+                assert!(size < 700 << 10, "{size}");
+            }
+            assert_eq!(parts.concat(), reports);
+        }
     }
 }
