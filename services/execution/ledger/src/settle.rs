@@ -8,13 +8,14 @@
 //! the transaction of the caller: a crash before its commit leaves nothing.
 
 pub mod events;
+mod first_failure;
 pub mod skip;
 
 use std::collections::HashMap;
 
 use assay_events::ExecutionAction;
 use assay_proto::{
-    CustomerId, ExecutionId, ExecutionStatus, Fault, TestReportId, TestResult, events::ReportState,
+    CustomerId, ExecutionId, ExecutionStatus, Fault, TestResult, events::ReportState,
 };
 use sqlx::PgTransaction;
 
@@ -210,28 +211,9 @@ pub async fn settle(
         state.complete();
         action = ExecutionAction::Completed;
     }
-    find_first_failure(tx, customer, state, &finished).await?;
+    first_failure::find(tx, customer, state, &finished).await?;
     store::save(tx, customer, state).await?;
     announce(tx, customer, state, action, &finished).await
-}
-
-/// Notes the first failure of an execution that is not muted. It is published while the execution is running.
-async fn find_first_failure(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    state: &mut ExecutionState,
-    finished: &[ReportState],
-) -> Result<(), Fault> {
-    let fails = |report: &&ReportState| report.result().is_failure() && !report.is_muted();
-    let Some(first) = finished.iter().find(fails).filter(|_| !state.has_failed) else {
-        return Ok(());
-    };
-    state.has_failed = true;
-    if !state.has_ended() {
-        let id = TestReportId::from_record(&first.id)?;
-        state.first_failure = test_report::store::failed(tx, customer, id).await?;
-    }
-    Ok(())
 }
 
 /// Returns the pending reports that no engine has begun, and cancels their schedules. Without
