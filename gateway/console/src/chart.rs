@@ -8,7 +8,7 @@ mod trend;
 
 pub(crate) use self::{
     quartiles::{Quartiles, box_plot},
-    strip::{bar, cells, strip},
+    strip::{bar, cells, failures, strip},
     symbol::{flaky, glyph, sprite},
-    trend::{durations, most_failures, trend},
+    trend::durations,
 };

@@ -56,8 +56,30 @@ pub(crate) fn cells(letters: &str) -> Markup {
         }
         x += 24.0;
     }
-    let label = format!("Last {} runs: {}", outcomes.len(), summary(&outcomes));
+    let label = match outcomes.as_slice() {
+        [outcome] => outcome.label().to_owned(),
+        outcomes => format!("{} runs: {}", outcomes.len(), summary(outcomes)),
+    };
     canvas.draw("cells", (x, 24.0), false, &label)
+}
+
+/// Draws numbers of failures above the columns of a grid, on a scale of their own.
+#[expect(clippy::cast_precision_loss, reason = "numbers of tests are small enough")]
+pub(crate) fn failures(counts: impl Iterator<Item = i64>) -> Markup {
+    const BASE: f64 = 32.0;
+    let counts: Vec<_> = counts.collect();
+    let most = counts.iter().copied().max().unwrap_or_default();
+    let mut canvas = Canvas::default();
+    let mut x = 0.0;
+    for count in &counts {
+        let height = BASE * *count as f64 / most.max(1) as f64;
+        let (class, height) = if *count > 0 { ("fail", height.max(2.0)) } else { ("pass", 0.0) };
+        canvas.rectangle(class, [x + 3.0, BASE - height, 18.0, height + 2.0]);
+        x += 24.0;
+    }
+    let listed = counts.iter().map(|count| number(*count)).collect::<Vec<_>>().join(", ");
+    let label = format!("Failures of the executions, the latest last: {listed}");
+    canvas.draw("cells tall", (x, BASE + 2.0), false, &label)
 }
 
 /// Draws the shares of the results of an execution.
@@ -105,6 +127,17 @@ mod tests {
         assert!(svg.contains("aria-label=\"Last 2 runs: 1 passed, 1 failed\""), "{svg}");
         assert!(svg.contains("<path class=\"pass\" d=\"M0 9h5v7h-5z\"></path>"), "{svg}");
         assert!(svg.contains("<path class=\"fail\" d=\"M6 0h5v16h-5z\"></path>"), "{svg}");
+    }
+
+    #[test]
+    fn few_failures_differ_from_fewer() {
+        let svg = failures([3, 62, 0].into_iter()).into_string();
+        assert!(svg.contains("the latest last: 3, 62, 0\""), "{svg}");
+        assert!(
+            svg.contains("<path class=\"fail\" d=\"M3 30h18v4h-18zM27 0h18v34h-18z\">"),
+            "{svg}"
+        );
+        assert!(svg.contains("<path class=\"pass\" d=\"M51 32h18v2h-18z\">"), "{svg}");
     }
 
     #[test]

@@ -40,6 +40,11 @@ impl Branch {
         Self { branch: None, every: Some("yes".to_owned()) }
     }
 
+    /// The branch with this name.
+    pub(super) fn of(name: &str) -> Self {
+        Self { branch: Some(name.to_owned()), every: None }
+    }
+
     /// Returns the branch to show, or nothing for every one. `executions` is the path of the executions that
     /// the page is about; if none of them is of the default branch, the page shows every branch.
     pub(super) async fn shown(
@@ -68,7 +73,7 @@ impl Branch {
                 a.button.quiet href=(address(Self::every())) { "Every branch" }
             } @else {
                 @let branch = &project.default_branch;
-                a.button.quiet href=(address(Self { branch: Some(branch.clone()), every: None })) {
+                a.button.quiet href=(address(Self::of(branch))) {
                     "Only " bdi { (plain(branch)) }
                 }
             }

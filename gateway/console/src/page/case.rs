@@ -1,5 +1,7 @@
 //! `/cases/{testCaseId}`: the runs of a test case.
 
+mod digest;
+
 use axum::{
     Form, Router,
     extract::{Path, Query},
@@ -12,11 +14,12 @@ use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use self::digest::Digest;
 use super::{
     case_state::{self, CaseState, Entry},
     classification,
     paged::{Paged, unless_empty},
-    part::{OF_TEST, below_project, facts, subject, taken, text_field},
+    part::{OF_TEST, below_project, facts, revision, subject, taken, text_field},
 };
 use crate::{
     api::{Api, Console, List},
@@ -104,7 +107,12 @@ async fn show(
         @if is_filtered || !runs.items.is_empty() { (filters(case, &query.filter)) }
         @if runs.items.is_empty() && is_filtered { p.empty { "No run matches these filters." } }
         @else if runs.items.is_empty() { p.empty { "This test has not been executed yet." } }
-        @else { (overview(&runs.items)) (history_of(case, &runs, query)) }
+        @else {
+            (Digest::of(&runs.items, &project.default_branch).summary())
+            (overview(&runs.items))
+            (digest::causes(&runs.items, &case.project_id))
+            (history_of(case, &runs, query))
+        }
     };
     let (title, trail) = (case.name.clone(), below_project(&project));
     Ok(Page { user, title, trail, body }.into_response())
@@ -147,7 +155,13 @@ fn overview(runs: &[TestCaseRun]) -> Markup {
     html! {
         section.charts {
             figure {
-                figcaption title=(OF_TEST) { "Durations of the latest runs; marked below if they did not pass" }
+                figcaption title=(OF_TEST) {
+                    "Durations of the latest runs"
+                    @if let (Some(last), Some(first)) = (runs.first(), runs.last()) {
+                        ", from " (short_time(first.request_time)) " to " (short_time(last.request_time))
+                    }
+                    "; marked below if they did not pass"
+                }
                 (durations(&timed))
             }
             @if let Some(quartiles) = quartiles { (distribution(&quartiles)) }
@@ -187,6 +201,7 @@ fn history_of(case: &TestCase, runs: &List<TestCaseRun>, query: &Paged<Filter>) 
 
 fn run_row(run: &TestCaseRun) -> Markup {
     let subject = subject(run.software_name.as_deref(), run.software_version.as_deref());
+    let revision = revision(run.branch.as_deref(), run.commit.as_deref());
     let is_judged = is_judged(&run.status);
     html! {
         li.row.past {
@@ -198,7 +213,7 @@ fn run_row(run: &TestCaseRun) -> Markup {
                 a href=(format!("/reports/{}", run.id)) { (short_time(run.request_time)) }
                 span.facts {
                     (facts([
-                        run.branch.as_deref(),
+                        revision.as_deref(),
                         Some(run.test_set_name.as_str()),
                         run.environment_name.as_deref(),
                         subject.as_deref(),

@@ -1,5 +1,8 @@
 //! `/projects/{projectId}/sets/{testSetId}`: the results of a test set in its latest executions.
 
+mod grid;
+mod values;
+
 use axum::{
     Router,
     extract::{Path, Query},
@@ -19,17 +22,19 @@ use super::{
 };
 use crate::{
     api::{Api, Console, address},
-    chart::{cells, glyph, most_failures, trend},
     failure::Failure,
     layout::Page,
-    record::{ExecutionEntry, Grid, GridExecution, Project, TestSet},
+    record::{ExecutionEntry, Grid, Project, TestSet},
     session::Session,
-    text::{clean, number, plain, short_time},
+    text::plain,
 };
 
 /// Number of executions and of test cases in the grid.
 const COLUMNS: u32 = 20;
 const CASES: u32 = 50;
+
+/// Number of executions whose branches and environments are offered as filters.
+const RECENT: u32 = 100;
 
 /// Number of executions in the list below the grid.
 const EXECUTIONS: usize = 10;
@@ -89,9 +94,10 @@ async fn page(
         failing: filter.all.is_none(),
         part: listed.listed(CASES),
     };
-    let (grid, executions) = try_join!(
+    let (grid, executions, recent) = try_join!(
         api.get::<Grid>(&grid, &grid_query),
         api.list::<ExecutionEntry>(&latest, &selected),
+        api.list::<ExecutionEntry>(&latest, &[("limit", RECENT)]),
     )?;
     let name = name(&api, &path, &executions.items).await?;
 
@@ -114,10 +120,10 @@ async fn page(
             }
         } @else {
             (filters(&page, filter, branch.as_deref(), &of))
+            (values::chips(&page, filter, branch.as_deref(), &recent.items))
             @if executions.items.is_empty() { p.empty { "No execution matches these filters." } }
             @else {
-                (history(&executions.items))
-                (table(&grid, &page, filter))
+                (grid::table(&grid, &page, filter))
                 (query.pager(&page, grid.next_cursor.as_deref()))
                 (latest_list(&executions.items))
             }
@@ -153,60 +159,6 @@ fn filters(page: &str, filter: &Filter, branch: Option<&str>, project: &Project)
     }
 }
 
-fn history(executions: &[ExecutionEntry]) -> Markup {
-    let statistics: Vec<_> = executions.iter().rev().map(|one| one.statistic).collect();
-    html! {
-        figure {
-            figcaption {
-                "Failures of the latest executions"
-                @if let (Some(last), Some(first)) = (executions.first(), executions.last()) {
-                    ", from " (short_time(first.request_time)) " to " (short_time(last.request_time))
-                }
-                ", at most " (number(most_failures(&statistics)))
-            }
-            (trend(&statistics))
-        }
-    }
-}
-
-/// The results of tests that failed, or of all tests.
-fn table(grid: &Grid, page: &str, filter: &Filter) -> Markup {
-    let of = |all: Option<&str>| {
-        address(page, &Filter { all: all.map(str::to_owned), ..filter.clone() })
-    };
-    let current = |is_all: bool| (filter.all.is_some() == is_all).then_some("page");
-    html! {
-        h2 { "Tests" }
-        nav.tabs.small-tabs aria-label="Tests" {
-            a href=(of(None)) aria-current=[current(false)] { "Failed" }
-            a href=(of(Some("tests"))) aria-current=[current(true)] { "All" }
-        }
-        @if grid.cases.is_empty() { p.empty { "No test failed in these executions." } }
-        div.grid tabindex="0" role="region" aria-label="Results of the tests in the latest executions" {
-            table {
-                thead { tr {
-                    th scope="col" { "Test" }
-                    td {
-                        ol.columns { @for execution in &grid.executions {
-                            li { a href=(format!("/executions/{}", execution.id))
-                                title=(column(execution))
-                            { (glyph(execution.result)) } }
-                        } }
-                    }
-                } }
-                tbody { @for case in &grid.cases { tr.row {
-                    th scope="row" {
-                        a href=(format!("/cases/{}", case.test_case_id))
-                            title=(clean(&case.test_case_identifier))
-                        { bdi { (plain(&case.test_case_name)) } }
-                    }
-                    td { (cells(&case.outcomes)) }
-                } } }
-            }
-        }
-    }
-}
-
 fn latest_list(executions: &[ExecutionEntry]) -> Markup {
     html! {
         h2 { "Executions" }
@@ -214,11 +166,4 @@ fn latest_list(executions: &[ExecutionEntry]) -> Markup {
             (part::execution_row(execution, false))
         } }
     }
-}
-
-/// Returns the title of a column.
-fn column(execution: &GridExecution) -> String {
-    let time = execution.request_time.format("%-d %b %Y, %H:%M UTC");
-    let branch = execution.branch.as_deref().unwrap_or_default();
-    clean(format!("{time} {branch}").trim_end()).into_owned()
 }

@@ -9,6 +9,7 @@ use super::{outcome::Outcome, time::Time};
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct TestCaseRun {
     pub(crate) id: String,
+    pub(crate) execution_id: String,
     pub(crate) request_time: Time,
     pub(crate) result: Outcome,
     pub(crate) status: String,
@@ -20,6 +21,15 @@ pub(crate) struct TestCaseRun {
     pub(crate) is_flaky: bool,
     pub(crate) branch: Option<String>,
     pub(crate) test_set_name: String,
+    pub(crate) commit: Option<String>,
+    pub(crate) fingerprint: Option<String>,
+    pub(crate) headline: Option<String>,
+}
+
+impl TestCaseRun {
+    pub(crate) fn failed(&self) -> bool {
+        self.result.is_failure()
+    }
 }
 
 #[derive(Deserialize)]
@@ -37,6 +47,17 @@ pub(crate) struct GridExecution {
     pub(crate) request_time: Time,
     pub(crate) result: Outcome,
     pub(crate) branch: Option<String>,
+    pub(crate) commit: Option<String>,
+    pub(crate) environment_name: Option<String>,
+    pub(crate) failures: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct GridFailure {
+    pub(crate) execution_id: String,
+    pub(crate) test_report_id: String,
+    pub(crate) headline: String,
 }
 
 #[derive(Deserialize)]
@@ -45,7 +66,9 @@ pub(crate) struct GridCase {
     pub(crate) test_case_id: String,
     pub(crate) test_case_identifier: String,
     pub(crate) test_case_name: String,
+    pub(crate) suites: Vec<String>,
     pub(crate) outcomes: String,
+    pub(crate) failures: Vec<GridFailure>,
 }
 
 /// A test case that needs attention.

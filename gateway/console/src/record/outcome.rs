@@ -35,6 +35,11 @@ impl Outcome {
         matches!(self, Self::Failed | Self::Error)
     }
 
+    /// Returns whether the test has passed or failed.
+    pub(crate) fn is_judged(self) -> bool {
+        self == Self::Passed || self.is_failure()
+    }
+
     /// Returns whether the test has run, so that it has taken some time.
     pub(crate) fn has_run(self) -> bool {
         !matches!(self, Self::Canceled | Self::NotExecuted | Self::Absent)

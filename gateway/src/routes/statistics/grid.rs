@@ -41,7 +41,7 @@ struct GridQuery {
     #[param(minimum = 1, maximum = 200, example = 50)]
     limit: Option<i32>,
     /// The `NextCursor` of the test cases before.
-    #[param(example = "019cade2-11c0-7b21-8d4f-0a96c3e15f72")]
+    #[param(example = "!019cade2-11c0-7b21-8d4f-0a96c3e15f72")]
     cursor: Option<String>,
     /// Return only test cases that fail in at least one of the executions.
     #[param(example = true)]

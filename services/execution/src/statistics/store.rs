@@ -155,6 +155,13 @@ pub(super) async fn runs(
     let runs = sqlx::query_as(AssertSqlSafe(format!(
         "select {columns}, 0::float8 as flakiness_score
          from test_report join {OF_REPORTS} using (customer_id, execution_id)
+         left join lateral (
+             select encode(fingerprint, 'hex') as fingerprint, left(headline, 200) as headline
+             from failure
+             where failure.customer_id = $1 and test_report_id = test_report.id
+             order by instance_nr
+             limit 1
+         ) as cause on result in ('Failed', 'Error')
          where customer_id = $1 and test_case_id = $2 and project_id = $3
            and execution_id < coalesce((
                select execution_id from test_report

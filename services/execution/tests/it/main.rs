@@ -16,6 +16,7 @@ mod executions;
 mod expiry;
 mod exports;
 mod fairness;
+mod grid;
 mod hanging_store;
 mod ids;
 mod incidents;

@@ -31,7 +31,7 @@ const LOCK_NOT_AVAILABLE: &str = "55P03";
 pub const OF_REPORTS: &str = "(
         select customer_id, id as execution_id, project_id, test_set_id, test_set_name,
                software_version_id, software_version, software_name, environment_id,
-               environment_name, request_time, tags, branch, past_end
+               environment_name, request_time, tags, branch, commit, past_end
         from live_execution
     ) as execution";
 
