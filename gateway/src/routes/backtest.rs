@@ -1,7 +1,10 @@
-//! `…/testsets/{testSetId}/backtests`.
+//! `…/testsets/{testSetId}/backtests`, of gates, and `…/monitors/backtests`.
 
 use assay_auth::Caller;
-use assay_proto::execution::{Backtest, BacktestGateRequest, BacktestInput};
+use assay_proto::execution::{
+    Backtest, BacktestGateRequest, BacktestInput, BacktestMonitorRequest, MonitorBacktest,
+    MonitorBacktestInput,
+};
 use axum::extract::State;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -14,10 +17,12 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(backtest))
+    OpenApiRouter::new().routes(routes!(backtest)).routes(routes!(backtest_monitor))
 }
 
 impl Resource for Backtest {}
+
+impl Resource for MonitorBacktest {}
 
 /// Returns what a gate would have decided about the ended executions of a test set: those that it would have
 /// blocked, or let through.
@@ -40,4 +45,26 @@ async fn backtest(
 ) -> Result<Json<Backtest>, Problem> {
     let request = BacktestGateRequest { project_id, test_set_id, backtest: Some(input) };
     Ok(Json(backtests.backtest_gate(caller.call(request)).await?.into_inner()))
+}
+
+/// Returns what a monitor would have done after the ended executions of a project: the test cases that it would
+/// have muted or skipped, and when they recovered.
+///
+/// Nothing is stored. The monitor begins with the first execution of the period, and judges the runs that the
+/// test cases had then. If there are too many executions for one request, `LeftFrom` of the response is the time
+/// of the first one that is left.
+#[utoipa::path(
+    post, path = "/api/projects/{projectId}/monitors/backtests",
+    operation_id = "backtest_monitor", tag = "Monitors", request_body = MonitorBacktestInput,
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.BacktestService/BacktestMonitor"))),
+    responses((status = OK, description = "The actions", body = MonitorBacktest)),
+)]
+async fn backtest_monitor(
+    State(mut backtests): State<Backtests>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    Body(input): Body<MonitorBacktestInput>,
+) -> Result<Json<MonitorBacktest>, Problem> {
+    let request = BacktestMonitorRequest { project_id, backtest: Some(input) };
+    Ok(Json(backtests.backtest_monitor(caller.call(request)).await?.into_inner()))
 }

@@ -4,6 +4,7 @@
 mod act;
 mod alarm;
 pub(crate) mod evaluation;
+pub(crate) mod replay;
 mod rules;
 mod runs;
 mod service;

@@ -18,19 +18,24 @@ impl Selected {
     /// Parses and checks the period and the cursor of a request. `from` is the default of its field.
     pub(super) fn of(input: &BacktestInput, from: Timestamp) -> Result<Self, Fault> {
         let mut check = Check::default();
-        let Timestamp(from) = input.from.unwrap_or(from);
-        let until = input.to.map(|Timestamp(to)| to);
-        if until.is_some_and(|until| until <= from) {
-            check.refuse("To", "must be later than From, which is 90 days before now by default");
-        }
+        let period = period(input.from.unwrap_or(from), input.to, &mut check);
         let cursor = input.cursor.as_deref().filter(|cursor| !cursor.is_empty());
         let before = cursor.and_then(|cursor| cursor.parse().ok());
         if before.is_none() && cursor.is_some() {
             check.refuse("Cursor", "must be the NextCursor of a backtest");
         }
         check.done()?;
-        Ok(Self { period: Period { from: Some(from), until }, before })
+        Ok(Self { period, before })
     }
+}
+
+/// Checks the period of a request.
+pub(super) fn period(from: Timestamp, to: Option<Timestamp>, check: &mut Check) -> Period {
+    let (Timestamp(from), until) = (from, to.map(|Timestamp(to)| to));
+    if until.is_some_and(|until| until <= from) {
+        check.refuse("To", "must be later than From, which is 90 days before now by default");
+    }
+    Period { from: Some(from), until }
 }
 
 #[cfg(test)]

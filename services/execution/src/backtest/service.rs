@@ -5,15 +5,23 @@ use std::time::Duration;
 use assay_auth::Caller;
 use assay_fair::Shares;
 use assay_proto::{
-    ProjectId, TestSetId,
+    Fault, ProjectId, TestSetId,
     catalog::GetGateRequest,
-    execution::{Backtest, BacktestGateRequest, backtest_service_server},
+    execution::{
+        Backtest, BacktestGateRequest, BacktestMonitorRequest, MonitorBacktest,
+        backtest_service_server,
+    },
 };
+use assay_records::Check;
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use super::{replay::Replay, rules::Selected, store};
-use crate::catalog::Catalog;
+use super::{
+    replay::Replay,
+    rules::{Selected, period},
+    store,
+};
+use crate::{catalog::Catalog, monitor, parent};
 
 /// Maximum number of backtests at the same time. Each reads as fast as the database answers.
 const AT_ONCE: usize = 2;
@@ -60,5 +68,24 @@ impl backtest_service_server::BacktestService for BacktestService {
             gate: &gate,
         };
         Ok(Response::new(replay.over(selected).await?))
+    }
+
+    async fn backtest_monitor(
+        &self,
+        request: Request<BacktestMonitorRequest>,
+    ) -> Result<Response<MonitorBacktest>, Status> {
+        let caller = Caller::of(&request)?;
+        let BacktestMonitorRequest { project_id, backtest } = request.into_inner();
+        let input = backtest.unwrap_or_default();
+        let monitor = input.monitor.ok_or(Fault::invalid("Monitor", "is required"))?;
+        let begin = store::begin_of_default(&self.db).await?;
+        let mut check = Check::default();
+        let period = period(input.from.unwrap_or(begin), input.to, &mut check);
+        check.done()?;
+        let project = parent::project(&self.db, &self.catalog, &caller, &project_id).await?;
+        let _turn = self.running.acquire_within(caller.customer, PATIENCE).await?;
+        let (db, database, customer) = (&self.db, &self.database, caller.customer);
+        let replay = monitor::replay::Replay { db, database, customer, project };
+        Ok(Response::new(replay.over(monitor, period).await?))
     }
 }

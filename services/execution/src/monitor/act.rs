@@ -42,11 +42,7 @@ pub(super) async fn raise(
     reason: &str,
     states: &mut States,
 ) -> Result<bool, Fault> {
-    let (kind, state) = match monitor.action() {
-        AlarmAction::Mute => (MonitorActionKind::Muted, Some(CaseState::Muted)),
-        AlarmAction::Skip => (MonitorActionKind::Skipped, Some(CaseState::Skipped)),
-        AlarmAction::Notify | AlarmAction::Unspecified => (MonitorActionKind::Notified, None),
-    };
+    let (kind, state) = taken_by(monitor.action());
     let until = ended.until;
     if let Some(state) = state.filter(|_| !monitor.dry_run) {
         let state = NewState {
@@ -69,6 +65,15 @@ pub(super) async fn raise(
     alarm::raise(tx, ended.customer, id, candidate.id, until).await?;
     record(tx, ended, (id, monitor), candidate, (kind, reason)).await?;
     Ok(true)
+}
+
+/// Returns the kind of an action, and the state that it sets.
+pub(super) fn taken_by(action: AlarmAction) -> (MonitorActionKind, Option<CaseState>) {
+    match action {
+        AlarmAction::Mute => (MonitorActionKind::Muted, Some(CaseState::Muted)),
+        AlarmAction::Skip => (MonitorActionKind::Skipped, Some(CaseState::Skipped)),
+        AlarmAction::Notify | AlarmAction::Unspecified => (MonitorActionKind::Notified, None),
+    }
 }
 
 /// The number of test cases of a project that are muted or skipped, once it was needed.

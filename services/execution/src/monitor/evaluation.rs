@@ -50,7 +50,7 @@ const EVALUATIONS: Waiting =
     Waiting { table: "monitor_evaluation", id: "execution_id", condition: "true" };
 
 /// Maximum number of test cases on which a monitor acts after one execution. Others follow with their next runs.
-const MOST_RAISED: usize = 100;
+pub(super) const MOST_RAISED: usize = 100;
 
 /// Starts the task.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
@@ -111,8 +111,29 @@ async fn evaluate_execution(
     Ok(())
 }
 
+/// The change of the alarm of a test case, with the reason.
+pub(super) enum Step {
+    Raise(String),
+    End(MonitorActionKind, String),
+}
+
+impl Step {
+    pub(super) fn of(finding: Finding, is_raised: bool) -> Option<Self> {
+        match finding {
+            Finding::Over(reason) if !is_raised => Some(Self::Raise(reason)),
+            Finding::Recovered(reason) if is_raised => {
+                Some(Self::End(MonitorActionKind::Recovered, reason))
+            }
+            Finding::Broken(reason) if is_raised => {
+                Some(Self::End(MonitorActionKind::Broken, reason))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Whether nearly everything has failed, apart from what is muted.
-fn is_evidence_of_outage(state: &ExecutionState, muted: i32) -> bool {
+pub(super) fn is_evidence_of_outage(state: &ExecutionState, muted: i32) -> bool {
     let statistic = &state.statistic;
     let failed = statistic.test_cases_failed + statistic.test_cases_with_error;
     is_outage(statistic.test_cases_passed + failed, failed - muted)
@@ -133,24 +154,19 @@ async fn apply(
     let thresholds = rules::thresholds(monitor);
     let (mut raised, mut has_acted) = (0, false);
     for candidate in &candidates {
-        has_acted |= match observe(&thresholds, &runs.of(candidate), rule) {
-            Finding::Over(reason) if !candidate.is_raised && raised < MOST_RAISED => {
+        let finding = observe(&thresholds, &runs.of(candidate), rule);
+        has_acted |= match Step::of(finding, candidate.is_raised) {
+            Some(Step::Raise(reason)) if raised < MOST_RAISED => {
                 let has_raised =
                     act::raise(tx, ended, (id, monitor), candidate, &reason, states).await?;
                 raised += usize::from(has_raised);
                 has_raised
             }
-            Finding::Recovered(reason) if candidate.is_raised => {
-                let kind = MonitorActionKind::Recovered;
+            Some(Step::End(kind, reason)) => {
                 act::end(tx, ended, (id, monitor), candidate, (kind, &reason)).await?;
                 true
             }
-            Finding::Broken(reason) if candidate.is_raised => {
-                let kind = MonitorActionKind::Broken;
-                act::end(tx, ended, (id, monitor), candidate, (kind, &reason)).await?;
-                true
-            }
-            _ => false,
+            Some(Step::Raise(_)) | None => false,
         };
     }
     if has_acted { alarm::trim(tx, customer, id).await } else { Ok(()) }

@@ -8,6 +8,7 @@ use assay_proto::{
     catalog::TestCaseName,
     execution::{Monitor, MonitorMeasure},
 };
+use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgTransaction};
 use uuid::Uuid;
 
@@ -57,6 +58,44 @@ pub(super) async fn candidates(
     let slow = is_timed.then_some(monitor.threshold);
     let candidates = candidates.bind(customer).bind(execution).bind(id).bind(slow).bind(MOST);
     Ok(candidates.fetch_all(&mut **tx).await?)
+}
+
+/// An alarm of a monitor that is replayed.
+pub(super) struct Alarm {
+    pub(super) raised_until: Option<DateTime<Utc>>,
+    pub(super) recovered_with: Option<ExecutionId>,
+}
+
+/// Returns the test cases of an execution of which a monitor that is replayed has to judge the runs, as
+/// [`candidates`] does it.
+pub(super) async fn replayed_candidates(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    (execution, at): (ExecutionId, DateTime<Utc>),
+    monitor: &Monitor,
+    alarms: &HashMap<TestCaseId, Alarm>,
+) -> Result<Vec<Candidate>, Fault> {
+    let is_raised = |alarm: &Alarm| alarm.raised_until.is_some_and(|until| until > at);
+    let raised: Vec<_> =
+        alarms.iter().filter(|(_, alarm)| is_raised(alarm)).map(|(case, _)| *case).collect();
+    let candidates = sqlx::query_as(
+        "select test_case_id as id, test_case_identifier as identifier, test_case_name as name,
+                test_case_id = any($3) as is_raised, null::uuid as recovered_with_id
+         from test_report
+         where customer_id = $1 and execution_id = $2 and result in ('Passed', 'Failed', 'Error')
+           and (change <> 'None' or test_case_id = any($3) or total_duration_in_sec >= $4)
+         order by id
+         limit $5",
+    );
+    let is_timed = monitor.measure() == MonitorMeasure::Duration;
+    let slow = is_timed.then_some(monitor.threshold);
+    let candidates = candidates.bind(customer).bind(execution).bind(raised).bind(slow).bind(MOST);
+    let mut candidates: Vec<Candidate> = candidates.fetch_all(&mut **tx).await?;
+    for candidate in &mut candidates {
+        candidate.recovered_with_id =
+            alarms.get(&candidate.id).and_then(|alarm| alarm.recovered_with);
+    }
+    Ok(candidates)
 }
 
 /// A run of a test case.

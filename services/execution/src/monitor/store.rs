@@ -21,7 +21,7 @@ use super::rules::MOST;
 const DAYS: i32 = 90;
 
 /// Number of days for which a state lasts that a monitor sets.
-const DAYS_OF_STATE: i32 = 30;
+pub(super) const DAYS_OF_STATE: i32 = 30;
 
 /// Facts about an ended execution that monitors depend on.
 #[derive(FromRow)]
