@@ -8,7 +8,7 @@ use assay_events::NatsConfig;
 use assay_execution::ArtifactConfig;
 use assay_identity::{FirstLogin, FirstStartConfig};
 use assay_notification::LinkConfig;
-use assay_runtime::{Process, PublicUrl, Runtime, nats::NatsServers};
+use assay_runtime::{Process, Runtime, nats::NatsServers};
 use futures::future::{join_all, select_all};
 use secrecy::SecretString;
 

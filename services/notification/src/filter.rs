@@ -152,7 +152,7 @@ mod tests {
             panic!("it was accepted")
         };
         let violations = violations.into_iter();
-        violations.map(|one| format!("{}: {}\n", one.field, one.problem)).collect()
+        violations.map(|one| [one.field, ": ".into(), one.problem, "\n".into()].concat()).collect()
     }
 
     #[test]

@@ -231,7 +231,7 @@ fn execution(change: &ExecutionChanged) -> Notification {
         execution_id: given(&change.execution_id),
         result: Some(change.result),
         statistic: change.statistic.clone(),
-        changes: change.changes.clone(),
+        changes: change.changes,
         verdict: change.verdict,
         rules: change.rules.clone(),
         failed_test_cases: change.failed_test_cases.clone(),

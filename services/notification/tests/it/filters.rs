@@ -90,7 +90,7 @@ async fn the_same_filter_selects_the_same_in_lists_streams_and_webhooks() -> Res
         filter(|filter| filter.event = Some("testcase.finished".to_owned())),
         filter(|filter| filter.event = Some("Client.TestCase.*".to_owned())),
         filter(|filter| {
-            filter.event = Some("client.testcase.created, TestCase.Finished".to_owned())
+            filter.event = Some("client.testcase.created, TestCase.Finished".to_owned());
         }),
         filter(|filter| filter.project_id = Some(projects[0].to_string())),
         filter(|filter| filter.branch = Some("main".to_owned())),

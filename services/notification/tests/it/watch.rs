@@ -64,8 +64,8 @@ fn after(position: i64) -> WatchNotificationsRequest {
     WatchNotificationsRequest { after: Some(position), ..WatchNotificationsRequest::default() }
 }
 
-fn builds() -> Option<NotificationFilter> {
-    Some(NotificationFilter { source: Some("Build".to_owned()), ..NotificationFilter::default() })
+fn builds() -> NotificationFilter {
+    NotificationFilter { source: Some("Build".to_owned()), ..NotificationFilter::default() }
 }
 
 /// Returns the ids of the next notifications, and the position of the last.
@@ -224,7 +224,7 @@ async fn a_filtered_stream_returns_rare_and_new_notifications_of_a_long_history(
     let first = world.create(&user, rare()).await?;
     world.add_history(&user, 25_000).await?;
     let second = world.create(&user, rare()).await?;
-    let builds = |position| WatchNotificationsRequest { filter: builds(), ..after(position) };
+    let builds = |position| WatchNotificationsRequest { filter: Some(builds()), ..after(position) };
     let mut watched = world.watch(&user, builds(0)).await?;
     assert_eq!(next(&mut watched, 2).await?.0, [first.id, second.id]);
     let third = world.create(&user, rare()).await?;
@@ -238,7 +238,7 @@ async fn filtered_streams_examine_a_long_history_once() -> Result<()> {
     let user = world.user().await;
     world.add_history(&user, 25_000).await?;
     let rare = || NotificationInput { source: "Build".to_owned(), ..notification() };
-    let builds = || WatchNotificationsRequest { filter: builds(), ..after(0) };
+    let builds = || WatchNotificationsRequest { filter: Some(builds()), ..after(0) };
     let mut streams = Vec::new();
     for _ in 0..3 {
         streams.push(world.watch(&user, builds()).await?);

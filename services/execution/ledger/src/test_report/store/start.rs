@@ -116,7 +116,7 @@ fn set_states(rows: &mut Insertion, reports: &[TestReportState]) {
     rows.set_each("average_duration_in_sec", "float8[]", averages);
     rows.set_each("revision", "bigint[]", column(reports, |report| report.published.revision));
     rows.set_each("is_flaky", "bool[]", column(reports, |report| report.is_flaky));
-    rows.set_each("is_muted", "bool[]", column(reports, |report| report.is_muted()));
+    rows.set_each("is_muted", "bool[]", column(reports, TestReportState::is_muted));
     rows.set_each("ticket", "text[]", column(reports, |report| report.ticket.as_str()));
     let suites = column(reports, TestReportState::suites);
     let lines = "string_to_array(suites, e'\\n')".to_owned();
