@@ -13,6 +13,7 @@ mod customer;
 mod engine;
 mod environment;
 mod execution;
+mod execution_time;
 mod failure;
 mod favorite;
 mod file;
@@ -78,6 +79,7 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
         share_link::routes(),
         shared::routes(),
         insight::routes(),
+        execution_time::routes(),
         incident::routes(),
         backtest::routes(),
         known_failure::routes(),

@@ -123,6 +123,7 @@ clients! {
     Users = identity::user_service_client::UserServiceClient;
     Settings = identity::user_settings_service_client::UserSettingsServiceClient;
     ApiTokens = identity::api_token_service_client::ApiTokenServiceClient;
+    Statements = identity::statement_service_client::StatementServiceClient;
     AuditEntries = identity::audit_service_client::AuditServiceClient;
     Projects = catalog::project_service_client::ProjectServiceClient;
     Favorites = catalog::favorite_service_client::FavoriteServiceClient;
@@ -144,6 +145,8 @@ clients! {
     Backtests = execution::backtest_service_client::BacktestServiceClient;
     Incidents = execution::incident_service_client::IncidentServiceClient;
     Insights = execution::insight_service_client::InsightServiceClient;
+    ExecutionTimes =
+        execution::execution_time_service_client::ExecutionTimeServiceClient;
     ShareLinks = execution::share_link_service_client::ShareLinkServiceClient;
     SharedExecutions =
         execution::shared_execution_service_client::SharedExecutionServiceClient;

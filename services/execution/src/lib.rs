@@ -11,6 +11,7 @@ mod debug;
 mod deletion;
 mod engine;
 mod execution;
+mod execution_time;
 mod expiry;
 mod failure;
 mod incident;
@@ -52,6 +53,7 @@ use assay_proto::execution::{
     backtest_service_server::BacktestServiceServer,
     cause_rule_service_server::CauseRuleServiceServer, debug_service_server::DebugServiceServer,
     engine_service_server::EngineServiceServer, execution_service_server::ExecutionServiceServer,
+    execution_time_service_server::ExecutionTimeServiceServer,
     failure_service_server::FailureServiceServer, incident_service_server::IncidentServiceServer,
     insight_service_server::InsightServiceServer,
     known_failure_service_server::KnownFailureServiceServer,
@@ -82,6 +84,7 @@ pub use self::{
         purge_deleted,
     },
     engine::length::QueueMetrics,
+    execution_time::count_execution_times,
     expiry::publish_expired,
     incident::seek_incidents,
     insight::roll_up,
@@ -101,6 +104,7 @@ use self::{
     debug::DebugService,
     engine::EngineService,
     execution::ExecutionService,
+    execution_time::ExecutionTimeService,
     failure::FailureService,
     incident::IncidentService,
     insight::InsightService,
@@ -158,6 +162,7 @@ pub const WORK: &[Work] = &[
     EVENT,
     reportportal::LAUNCH,
     insight::INSIGHT,
+    execution_time::EXECUTION_TIME,
     incident::INCIDENT,
     cause_rule::CAUSES,
     monitor::evaluation::MONITOR,
@@ -197,6 +202,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let console = ConsoleLinks::new(&config.artifacts.public, config.console);
     retention::spawn(runtime, &database, &artifacts);
     insight::spawn(runtime, &database);
+    execution_time::spawn(runtime, &database);
     cause_rule::spawn(runtime, &database);
     monitor::spawn(runtime, &database);
     incident::spawn(runtime, &database);
@@ -266,6 +272,7 @@ pub fn services(
     let backtests = BacktestService::new(db, shares, &catalog);
     let incidents = IncidentService { db: db.clone(), catalog: catalog.clone() };
     let insights = InsightService { db: db.clone(), catalog: catalog.clone() };
+    let execution_times = ExecutionTimeService { db: db.clone() };
     let metrics = MetricsService { db: db.clone(), catalog: catalog.clone() };
     let live_logs = LiveLogService { db: db.clone(), queue: queue.clone(), limits: limits.clone() };
     let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, limits };
@@ -279,6 +286,7 @@ pub fn services(
         .add_service(StatisticsServiceServer::new(statistics))
         .add_service(FailureServiceServer::new(FailureService { db: db.clone() }))
         .add_service(InsightServiceServer::new(insights))
+        .add_service(ExecutionTimeServiceServer::new(execution_times))
         .add_service(IncidentServiceServer::new(incidents))
         .add_service(BacktestServiceServer::new(backtests))
         .add_service(KnownFailureServiceServer::new(known_failures))

@@ -41,8 +41,12 @@ pub async fn verify(db: &PgPool, mut report: impl FnMut(&dyn Display)) -> Result
             }
         }
         if slice.len() < store::SLICE {
-            let counters = store::counter_differences(db).await?;
-            for difference in counters.iter().chain(&store::day_differences(db).await?) {
+            let sums = [
+                store::counter_differences(db).await?,
+                store::day_differences(db).await?,
+                store::execution_time_differences(db).await?,
+            ];
+            for difference in sums.iter().flatten() {
                 report(difference);
                 differences += 1;
             }
@@ -65,7 +69,8 @@ pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
         if slice.len() < store::SLICE {
             return Ok(repaired
                 + store::repair_counters(db).await?
-                + store::repair_days(db).await?);
+                + store::repair_days(db).await?
+                + store::repair_execution_times(db).await?);
         }
         after = slice.last().copied();
     }

@@ -16,6 +16,7 @@ mod reactions;
 mod record;
 mod revocation;
 mod signing_key;
+mod statement;
 mod throttle;
 mod token;
 mod upkeep;
@@ -33,7 +34,8 @@ use assay_proto::{
     DESCRIPTORS,
     identity::{
         api_token_service_server::ApiTokenServiceServer, audit_service_server::AuditServiceServer,
-        customer_service_server::CustomerServiceServer, token_service_server::TokenServiceServer,
+        customer_service_server::CustomerServiceServer,
+        statement_service_server::StatementServiceServer, token_service_server::TokenServiceServer,
         user_group_service_server::UserGroupServiceServer, user_service_server::UserServiceServer,
         user_settings_service_server::UserSettingsServiceServer,
     },
@@ -60,6 +62,7 @@ use self::{
     password_link::{Hosts, PasswordLinks},
     revocation::Revocations,
     signing_key::Keys,
+    statement::StatementService,
     token::{PasswordLogin, TokenService},
     user::UserService,
     user_group::UserGroupService,
@@ -164,11 +167,13 @@ fn services(tokens: TokenService, links: PasswordLinks, deletions: Arc<Notify>) 
     let api_tokens = ApiTokenService { db: db.clone(), revocations: revocations.clone() };
     let settings = UserSettingsService { db: db.clone() };
     let audit = AuditService { db: db.clone() };
+    let statements = StatementService { db: db.clone() };
     Routes::new(CustomerServiceServer::new(customers))
         .add_service(UserGroupServiceServer::new(groups))
         .add_service(UserServiceServer::new(users))
         .add_service(UserSettingsServiceServer::new(settings))
         .add_service(ApiTokenServiceServer::new(api_tokens))
         .add_service(AuditServiceServer::new(audit))
+        .add_service(StatementServiceServer::new(statements))
         .add_service(TokenServiceServer::new(tokens))
 }

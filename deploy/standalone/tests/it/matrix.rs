@@ -20,7 +20,7 @@ use self::operation::{Needs, Operation, body, operations};
 use crate::{customer::unique, installation::Installation, tenant::Tenant, world::World};
 
 /// Permissions that a token can have.
-const PERMISSIONS: [&str; 13] = [
+const PERMISSIONS: [&str; 14] = [
     "Read",
     "Write",
     "Execute",
@@ -33,6 +33,7 @@ const PERMISSIONS: [&str; 13] = [
     "CustomerManagement",
     "AccessSecrets",
     "Invoicing",
+    "ExecutionTimes",
     "Reserved3",
 ];
 

@@ -131,7 +131,8 @@ async fn dead_letters_are_listed_retried_and_dropped() {
     let unknown = error_of(&data, &["dead-letters", "retry", id, "catalog/event/9"]).await;
     assert!(unknown.contains("no such dead letter: catalog/event/9"), "{unknown}");
     let unknown = error_of(&data, &["dead-letters", "list", "--kind", "parcel"]).await;
-    let kinds = "causes, delivery, event, incident, insight, launch, mail, monitor, purge";
+    let kinds =
+        "causes, delivery, event, execution-time, incident, insight, launch, mail, monitor, purge";
     assert!(unknown.contains(kinds), "{unknown}");
     assert_eq!(run(&data, &["dead-letters", "drop", "--all"]).await, "1 dead letter dropped\n");
     assert_eq!(list().await, "No dead letters found\n");

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use assay_database::{Database, exclusively};
+use assay_database::{Database, begin, exclusively};
 use assay_fair::Throttle;
 use assay_ledger::{
     deletion::{
@@ -18,7 +18,7 @@ use assay_work::Attempt;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::{artifact::Artifacts, engine, reportportal, testrail};
+use crate::{artifact::Artifacts, engine, execution_time, reportportal, testrail};
 
 /// Interval between purges.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -93,10 +93,18 @@ async fn purge(
     records::remove(db, &mut throttle, deleted.customer_id, deleted.project_id).await?;
     if deleted.project_id == store::ALL_PROJECTS {
         engine::remove_all(db, deleted.customer_id).await?;
+        execution_time::store::remove_all(db, &mut throttle, deleted.customer_id).await?;
     }
     let project = Some(deleted.project_id).filter(|project| *project != store::ALL_PROJECTS);
     testrail::store::remove_of_deleted(db, &mut throttle, deleted.customer_id, project).await?;
     failure.map_or(Ok(()), Err)
+}
+
+/// Keeps the execution time of an execution, before anything that it follows from is removed.
+async fn keep_time(db: &PgPool, customer: CustomerId, id: ExecutionId) -> Result<(), Fault> {
+    let mut tx = begin(db).await?;
+    execution_time::store::keep(&mut tx, customer, id).await?;
+    Ok(tx.commit().await?)
 }
 
 /// Removes an execution with its reports, instances and artifacts.
@@ -110,6 +118,7 @@ async fn remove(
     if !store::is_unlocked(db, customer, id).await? {
         return Err(Fault::Busy(PERIOD));
     }
+    keep_time(db, customer, id).await?;
     loop {
         let reports = store::reports(db, customer, id, throttle.batch_size()).await?;
         if reports.is_empty() {

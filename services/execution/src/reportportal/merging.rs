@@ -16,7 +16,7 @@ use sqlx::PgTransaction;
 use tonic::Status;
 
 use super::{Launches, body, store, store::merging};
-use crate::{execution::archive, insight::days};
+use crate::{execution::archive, execution_time, insight::days};
 
 impl Launches {
     /// Merges launches into a new one.
@@ -66,6 +66,7 @@ impl Launches {
         merging::merge(&mut tx, customer, &sources, target).await?;
         store::finish(&mut *tx, customer, target).await?;
         days::leave_out(&mut tx, customer, &executions).await?;
+        execution_time::store::leave_out(&mut tx, customer, &executions).await?;
         Ok(tx.commit().await?)
     }
 }

@@ -7,7 +7,7 @@ use assay_proto::{CustomerId, ExecutionId, Fault};
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
 
 use super::compare::Difference;
-use crate::insight::days;
+use crate::{execution_time, insight::days};
 
 /// Derives counters from reports.
 const COUNTERS: &str = "
@@ -91,6 +91,14 @@ pub(super) async fn day_differences(db: impl PgExecutor<'_>) -> Result<Vec<Diffe
     Ok(sqlx::query_as(AssertSqlSafe(statement)).fetch_all(db).await?)
 }
 
+/// Lists the execution times that differ from the reports of their executions.
+pub(super) async fn execution_time_differences(
+    db: impl PgExecutor<'_>,
+) -> Result<Vec<Difference>, Fault> {
+    let statement = format!("{} limit 1000", execution_time::store::differences());
+    Ok(sqlx::query_as(AssertSqlSafe(statement)).fetch_all(db).await?)
+}
+
 /// Sets the counters to the highest execution numbers, while nothing is counted. Returns the number
 /// of changed rows.
 pub(super) async fn repair_counters(db: &PgPool) -> Result<u64, Fault> {
@@ -115,6 +123,14 @@ pub(super) async fn repair_counters(db: &PgPool) -> Result<u64, Fault> {
 pub(super) async fn repair_days(db: &PgPool) -> Result<u64, Fault> {
     let mut tx = begin(db).await?;
     let repaired = days::repair(&mut tx).await?;
+    tx.commit().await?;
+    Ok(repaired)
+}
+
+/// Derives execution times from the reports of their executions. Returns the number of changed rows.
+pub(super) async fn repair_execution_times(db: &PgPool) -> Result<u64, Fault> {
+    let mut tx = begin(db).await?;
+    let repaired = execution_time::store::repair(&mut tx).await?;
     tx.commit().await?;
     Ok(repaired)
 }

@@ -12,6 +12,7 @@ mod debug;
 mod deletion;
 mod engines;
 mod events;
+mod execution_times;
 mod executions;
 mod expiry;
 mod exports;

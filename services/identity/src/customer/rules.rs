@@ -105,6 +105,9 @@ fn invoicing(check: &mut Check, input: &CustomerInput) {
             None => check.refuse(field, "must not be null"),
         }
     }
+    if let Some(price) = input.price_per_hour {
+        check.amount("PricePerHour", price);
+    }
     if input.tax.is_some_and(|tax| tax > 100.0) {
         check.refuse("Tax", "must be at most 100");
     }

@@ -20,7 +20,7 @@ fn columns() -> String {
     )
 }
 
-pub(super) async fn get(db: impl PgExecutor<'_>, id: CustomerId) -> Result<Customer, Fault> {
+pub(crate) async fn get(db: impl PgExecutor<'_>, id: CustomerId) -> Result<Customer, Fault> {
     let columns = columns();
     let customer = sqlx::query_as(AssertSqlSafe(format!(
         "select {columns} from customer where id = $1 and deleted_at is null"

@@ -21,6 +21,7 @@ mod revocation;
 mod seed;
 mod session;
 mod settings;
+mod statement;
 mod throttle;
 mod user;
 mod user_group;

@@ -13,7 +13,7 @@ use assay_proto::{
         PreparePasswordResetRequest, RefineRequest, ResetPasswordInput, ResetPasswordRequest, User,
         UserInput, api_token_service_client::ApiTokenServiceClient,
         audit_service_client::AuditServiceClient, customer_service_client::CustomerServiceClient,
-        token_service_client::TokenServiceClient,
+        statement_service_client::StatementServiceClient, token_service_client::TokenServiceClient,
         user_group_service_client::UserGroupServiceClient, user_service_client::UserServiceClient,
         user_settings_service_client::UserSettingsServiceClient,
     },
@@ -102,6 +102,10 @@ impl Identity {
 
     pub(crate) fn customers(&self) -> CustomerServiceClient<Channel> {
         CustomerServiceClient::new(self.channel.clone())
+    }
+
+    pub(crate) fn statements(&self) -> StatementServiceClient<Channel> {
+        StatementServiceClient::new(self.channel.clone())
     }
 
     pub(crate) fn groups(&self) -> UserGroupServiceClient<Channel> {

@@ -5,11 +5,13 @@ mod change;
 mod check;
 mod classification;
 pub mod elements;
+mod month;
 mod nearest;
 
 pub use self::{
     change::{Action, Change, difference, input},
     check::{Check, MOST_PROBLEMS, below},
     classification::{Criterion, criteria},
+    month::Month,
     nearest::{in_any_case, misspelt, nearest},
 };

@@ -45,6 +45,7 @@ async fn a_customer_is_created_read_changed_archived_and_deleted() {
         "Tax",
         "Discounts",
         "MinimumConsumptionInH",
+        "PricePerHour",
         "DueDays",
         "TechnicalName",
         "Subdomain",
