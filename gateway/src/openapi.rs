@@ -76,6 +76,7 @@ const TOKEN: &str = "Token";
         (name = "Test sets", description = "Test cases that are executed together"),
         (name = "Subjects", description = "The software under test"),
         (name = "Environments", description = "Environments in which subjects are tested"),
+        (name = "Pools", description = "Values such as test accounts, each of which one test at a time may use"),
         (name = "Files", description = "Software, images and inputs of tests, which other records refer to"),
         (name = "Executions", description = "Runs of a test set, from start to end"),
         (name = "Results", description = "Results reported by test tools"),

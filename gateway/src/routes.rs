@@ -27,6 +27,7 @@ mod metrics;
 mod monitor;
 mod notification;
 mod password;
+mod pool;
 mod project;
 mod results;
 mod share_link;
@@ -72,6 +73,7 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
         test_set::routes(),
         subject::routes(),
         environment::routes(),
+        pool::routes(),
         file::routes(),
         execution::routes(),
         artifact::routes(),

@@ -153,6 +153,7 @@ clients! {
     KnownFailures = execution::known_failure_service_client::KnownFailureServiceClient;
     CauseRules = execution::cause_rule_service_client::CauseRuleServiceClient;
     TestCaseStates = execution::test_case_state_service_client::TestCaseStateServiceClient;
+    Pools = execution::pool_service_client::PoolServiceClient;
     Monitors = execution::monitor_service_client::MonitorServiceClient;
     Metrics = execution::metrics_service_client::MetricsServiceClient;
     Launches = execution::launch_service_client::LaunchServiceClient;

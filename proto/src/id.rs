@@ -94,6 +94,8 @@ ids! {
     InstanceId "instance",
     KnownFailureId "known failure",
     CauseRuleId "cause rule",
+    PoolId "pool",
+    PoolValueId "value of a pool",
     MonitorId "monitor",
     MonitorActionId "action of a monitor",
     IncidentId "incident",

@@ -90,10 +90,11 @@ async fn usage(backends: &BackendConfig) -> Result<()> {
 }
 
 async fn reseal(backends: &BackendConfig) -> Result<()> {
-    let [identity, catalog, _, notification] = backends.running_databases()?;
+    let [identity, catalog, execution, notification] = backends.running_databases()?;
     let seal = backends.running_keys()?;
     let count = assay_identity::reseal(&identity, &seal).await?
         + assay_catalog::reseal(&catalog, &seal).await?
+        + assay_execution::reseal(&execution, &seal).await?
         + assay_notification::reseal(&notification, &seal).await?;
     println!("Re-encrypted {count} records");
     Ok(())

@@ -7,6 +7,7 @@ mod examples;
 mod lists;
 mod openapi;
 mod outage;
+mod permissions;
 mod problems;
 mod records;
 mod reset_password;

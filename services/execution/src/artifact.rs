@@ -9,7 +9,7 @@ mod stray;
 
 use std::time::Instant;
 
-use assay_auth::SealConfig;
+use assay_auth::{Seal, SealConfig};
 use assay_database::begin;
 use assay_fair::Shares;
 use assay_ledger::{lease, removal};
@@ -32,6 +32,8 @@ pub struct Artifacts {
     db: PgPool,
     file_store: FileStore,
     links: Links,
+    /// Encrypts the secrets of pools.
+    pub(crate) seal: Seal,
     /// Limits the transactions that insert artifacts.
     shares: Shares,
     pub(crate) quota: Quota,
@@ -49,7 +51,7 @@ const WRITERS: usize = 4;
 pub struct ArtifactConfig {
     #[command(flatten)]
     pub file_store: FileStoreConfig,
-    /// Keys that sign the links.
+    /// Keys that sign the links, and encrypt the secrets of pools.
     #[command(flatten)]
     pub seal: SealConfig,
     /// Base of the links.
@@ -74,7 +76,8 @@ impl Artifacts {
         assay_storage::describe_metrics();
         let file_store = FileStore::open(&config.file_store)?;
         let links = Links::new(&config.seal, config.public.public_url.clone())?;
-        Ok(Self { db: db.clone(), file_store, links, shares: Shares::new(WRITERS), quota })
+        let seal = Seal::new(&config.seal)?;
+        Ok(Self { db: db.clone(), file_store, links, seal, shares: Shares::new(WRITERS), quota })
     }
 
     /// Stores an artifact. Replaces one of the same name as soon as the new file is complete.

@@ -24,6 +24,7 @@ mod monitor;
 
 mod parent;
 mod period;
+mod pool;
 mod queue;
 mod quota;
 mod reconciler;
@@ -59,8 +60,8 @@ use assay_proto::execution::{
     known_failure_service_server::KnownFailureServiceServer,
     launch_service_server::LaunchServiceServer, live_log_service_server::LiveLogServiceServer,
     metrics_service_server::MetricsServiceServer, monitor_service_server::MonitorServiceServer,
-    result_service_server::ResultServiceServer, run_service_server::RunServiceServer,
-    share_link_service_server::ShareLinkServiceServer,
+    pool_service_server::PoolServiceServer, result_service_server::ResultServiceServer,
+    run_service_server::RunServiceServer, share_link_service_server::ShareLinkServiceServer,
     shared_execution_service_server::SharedExecutionServiceServer,
     statistics_service_server::StatisticsServiceServer,
     test_case_state_service_server::TestCaseStateServiceServer,
@@ -90,6 +91,7 @@ pub use self::{
     insight::roll_up,
     live_log::seal_logs,
     monitor::evaluation::evaluate_monitors,
+    pool::reseal,
     quota::{Quota, QuotaConfig, Usage, list as list_usage},
     reportportal::Launches,
     retention::enforce_retention,
@@ -113,6 +115,7 @@ use self::{
     live_log::LiveLogService,
     metrics::MetricsService,
     monitor::MonitorService,
+    pool::PoolService,
     result::ResultService,
     share_link::{ShareLinkService, SharedExecutionService},
     statistics::StatisticsService,
@@ -275,7 +278,10 @@ pub fn services(
     let execution_times = ExecutionTimeService { db: db.clone() };
     let metrics = MetricsService { db: db.clone(), catalog: catalog.clone() };
     let live_logs = LiveLogService { db: db.clone(), queue: queue.clone(), limits: limits.clone() };
-    let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, limits };
+    let seal = artifacts.seal.clone();
+    let pools = PoolService { db: db.clone(), catalog: catalog.clone(), seal: seal.clone() };
+    let automation =
+        AutomationService { db: db.clone(), catalog, queue, settings: leases, limits, seal };
     let services = Routes::new(ExecutionServiceServer::new(executions))
         .add_service(ResultServiceServer::new(results))
         .add_service(TestReportServiceServer::new(reports))
@@ -293,6 +299,7 @@ pub fn services(
         .add_service(CauseRuleServiceServer::new(cause_rules))
         .add_service(TestCaseStateServiceServer::new(case_states))
         .add_service(MonitorServiceServer::new(monitors))
+        .add_service(PoolServiceServer::new(pools))
         .add_service(ShareLinkServiceServer::new(share_links))
         .add_service(SharedExecutionServiceServer::new(shared_executions))
         .add_service(MetricsServiceServer::new(metrics))

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use assay_auth::SealConfig;
 use assay_database::{DatabaseConfig, Migrate, connect_options};
 use assay_events::command::Replay;
 use assay_runtime::{CommandLine, run_with_commands};
@@ -26,6 +27,8 @@ enum Command {
     /// List customers with what their clients have left behind: artifacts, requests of launches,
     /// idempotency keys and executions that have not ended
     Usage,
+    /// Re-encrypt the secrets of pools with the first encryption key, so that the others can be removed
+    Reseal,
 }
 
 fn main() -> ExitCode {
@@ -59,6 +62,10 @@ async fn run(command: Command, command_line: &CommandLine) -> anyhow::Result<()>
         }
         Command::Usage => {
             assay_execution::list_usage(&connect().await?, |usage| println!("{usage}")).await?;
+        }
+        Command::Reseal => {
+            let count = assay_execution::reseal(url, &command_line.read::<SealConfig>()).await?;
+            println!("Re-encrypted {count} pools");
         }
         Command::Rebuild => {
             let repaired = assay_execution::rebuild(&connect().await?).await?;

@@ -5,6 +5,7 @@
 //! only the results of the later one count.
 
 pub mod occupation;
+pub mod pooled;
 pub mod silence;
 pub mod store;
 

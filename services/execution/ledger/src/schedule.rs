@@ -3,8 +3,14 @@
 pub mod queue;
 pub mod store;
 
+use std::collections::HashMap;
+
+use assay_proto::{
+    ExecutionId, PoolId, ProjectId, ScheduleId, TestReportId,
+    catalog::{Snapshot, SnapshotTestCase},
+};
+
 use self::queue::QueueName;
-use assay_proto::{ExecutionId, ProjectId, ScheduleId, TestReportId, catalog::Snapshot};
 
 /// A schedule, with the records that it belongs to.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -23,6 +29,8 @@ pub struct Schedule {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Destination {
     pub queue: QueueName,
+    /// The queues of the test cases that need values of pools, by their ids.
+    pub pooled: HashMap<String, QueueName>,
     /// Whether engines have to be reachable from the internet to test the subject.
     pub needs_public_ip: bool,
     /// The priority of the test set. Work of a higher priority comes first.
@@ -33,9 +41,33 @@ impl Destination {
     pub fn of(snapshot: &Snapshot) -> Self {
         Self {
             queue: QueueName::of(snapshot.environment.as_ref()),
+            pooled: HashMap::new(),
             needs_public_ip: snapshot.subject.as_ref().is_some_and(|s| s.needs_public_ip),
             priority: priority(snapshot.priority.as_deref().unwrap_or_default()),
         }
+    }
+
+    /// Notes the pools that the variables of the test cases name. `of_subject` are those that the variables of the
+    /// subject name, which all test cases need.
+    pub fn need(
+        &mut self,
+        of_subject: &[String],
+        cases: &[SnapshotTestCase],
+        pools: &HashMap<String, PoolId>,
+    ) {
+        for case in cases {
+            let of_plan = case.variables.iter().map(|variable| &variable.pool_name);
+            let needed: Vec<PoolId> =
+                of_plan.chain(of_subject).filter_map(|name| pools.get(name)).copied().collect();
+            if !needed.is_empty() {
+                self.pooled.insert(case.id.clone(), self.queue.with_pools(needed));
+            }
+        }
+    }
+
+    /// Returns the queue of a test case.
+    pub fn queue_of(&self, test_case: &str) -> &QueueName {
+        self.pooled.get(test_case).unwrap_or(&self.queue)
     }
 }
 

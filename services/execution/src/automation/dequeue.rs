@@ -1,7 +1,7 @@
 //! Takes schedules off the queue and leases them to an engine. Engines never wait for each other's
 //! locks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use assay_auth::Caller;
 use assay_database::begin;
@@ -12,15 +12,15 @@ use assay_ledger::{
     time_limits::TimeLimits,
 };
 use assay_proto::{
-    CustomerId, ExecutionId, Fault, LeaseId, TestReportId,
+    CustomerId, ExecutionId, Fault, LeaseId, PoolId, TestReportId,
     execution::{Lease, LeaseInput},
 };
 use sqlx::{PgPool, PgTransaction};
 
 use super::rules;
 
-/// Maximum number of queues from which one request takes work. Others have exclusive environments that
-/// are in use, or work that needs another kind of address.
+/// Maximum number of queues from which one request takes work. Others have exclusive environments or pools
+/// that are in use, or work that needs another kind of address.
 const MOST_TRIED: usize = 50;
 
 /// Leases the first schedules of the queues that an engine serves, those with the most urgent work
@@ -51,8 +51,8 @@ pub(crate) async fn dequeue(
     Ok(Some(leases))
 }
 
-/// Takes schedules off the queues, in this order. One that needs an exclusive environment is taken if
-/// the environment is free.
+/// Takes schedules off the queues, in this order. One that needs an exclusive environment or values of
+/// pools is taken if they are free.
 async fn take(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -60,6 +60,7 @@ async fn take(
     queues: &[QueueName],
 ) -> Result<Vec<Schedule>, Fault> {
     let (mut schedules, mut room) = (Vec::new(), input.max_schedules());
+    let mut free = HashMap::new();
     for queue in queues.iter().take(MOST_TRIED) {
         if room == 0 {
             break;
@@ -70,17 +71,51 @@ async fn take(
             }
             None => room,
         };
+        let most = limit(tx, customer, queue, &mut free, most).await?;
         if most > 0 {
             let public = input.needs_public_ip;
             let taken = schedule::store::dequeue(tx, customer, queue, public, most).await?;
-            room -= i32::try_from(taken.len()).map_err(Fault::internal)?;
+            let count = i32::try_from(taken.len()).map_err(Fault::internal)?;
+            room -= count;
+            for pool in queue.pools() {
+                free.entry(pool).and_modify(|free| *free -= i64::from(count));
+            }
             schedules.extend(taken);
         }
     }
     Ok(schedules)
 }
 
-/// Occupies the exclusive environments of leased schedules.
+/// Returns how much work of a queue may be taken, at most `most`: as much as there are free values of its
+/// pools. `free` has those of the pools that were locked so far.
+async fn limit(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    queue: &QueueName,
+    free: &mut HashMap<PoolId, i64>,
+    most: i32,
+) -> Result<i32, Fault> {
+    let mut most = i64::from(most);
+    for pool in queue.pools() {
+        if most == 0 {
+            break;
+        }
+        let of_pool = match free.get(&pool) {
+            Some(of_pool) => *of_pool,
+            None if lease::pooled::try_lock(tx, customer, pool).await? => {
+                let of_pool = lease::pooled::free(tx, customer, pool).await?;
+                free.insert(pool, of_pool);
+                of_pool
+            }
+            // Another transaction is about to take values.
+            None => 0,
+        };
+        most = most.min(of_pool);
+    }
+    i32::try_from(most).map_err(Fault::internal)
+}
+
+/// Occupies the exclusive environments of leased schedules, and takes values of their pools.
 async fn occupy(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -92,6 +127,9 @@ async fn occupy(
         if let Some(environment) = queue.exclusive() {
             let project = schedule.project_id;
             lease::occupation::occupy(tx, customer, project, environment, *lease).await?;
+        }
+        for pool in queue.pools() {
+            lease::pooled::take(tx, customer, schedule.project_id, pool, *lease).await?;
         }
     }
     Ok(())

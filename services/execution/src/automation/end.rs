@@ -92,7 +92,7 @@ pub(crate) async fn complete(
     Ok(())
 }
 
-/// Notes that the engine of a lease that has ended does not use its environment any more.
+/// Notes that the engine of a lease that has ended does not use its environment and its values any more.
 async fn leave(
     mut tx: PgTransaction<'_>,
     queues: &Queue,
@@ -100,7 +100,7 @@ async fn leave(
     lease: LockedLease,
     queue: &QueueName,
 ) -> Result<(), Fault> {
-    if queue.exclusive().is_some() {
+    if queue.is_limited() {
         lease::occupation::leave(&mut tx, customer, lease.id).await?;
         tx.commit().await?;
         notify_of_free(queues, customer, queue).await;
@@ -108,9 +108,9 @@ async fn leave(
     Ok(())
 }
 
-/// Notifies engines that an exclusive environment may be free.
+/// Notifies engines that an exclusive environment or values of pools may be free.
 async fn notify_of_free(queues: &Queue, customer: CustomerId, queue: &QueueName) {
-    if queue.exclusive().is_some() {
+    if queue.is_limited() {
         queues.notify(customer, queue).await;
     }
 }

@@ -14,7 +14,7 @@ use assay_proto::{
 };
 use tonic::Status;
 
-use crate::catalog::Catalog;
+use crate::{catalog::Catalog, pool};
 
 /// The records of the catalog that some leases need, by id.
 #[derive(Default)]
@@ -22,6 +22,7 @@ pub(crate) struct AutomationRecords {
     plans: HashMap<String, AutomatedTestPlan>,
     subjects: HashMap<String, Subject>,
     environments: HashMap<String, Environment>,
+    values: pool::TakenValues,
 }
 
 impl AutomationRecords {
@@ -46,6 +47,18 @@ impl AutomationRecords {
         Err(Fault::NotFound("plan, subject or environment").into())
     }
 
+    /// Whether a variable takes its value from a pool.
+    pub(crate) fn name_pools(&self) -> bool {
+        let of_plans = self.plans.values().flat_map(|plan| &plan.variables);
+        let of_subjects = self.subjects.values().flat_map(|subject| &subject.variables);
+        of_plans.chain(of_subjects).any(|variable| !variable.pool_name.is_empty())
+    }
+
+    /// Adds the values of pools that leases have taken.
+    pub(crate) fn with_values(self, values: pool::TakenValues) -> Self {
+        Self { values, ..self }
+    }
+
     /// Adds the records of other leases.
     pub(crate) fn extend(&mut self, other: Self) {
         self.plans.extend(other.plans);
@@ -55,10 +68,15 @@ impl AutomationRecords {
 
     /// Returns a lease with its records.
     pub(crate) fn complete(&self, lease: Lease) -> Lease {
-        let test_plan = plan_id(&lease).and_then(|id| self.plans.get(id)).cloned();
-        let subject = lease.subject.and_then(|Subject { id, identifier, name, .. }| {
+        let mut test_plan = plan_id(&lease).and_then(|id| self.plans.get(id)).cloned();
+        let mut subject = lease.subject.and_then(|Subject { id, identifier, name, .. }| {
             Some(Subject { identifier, name, ..self.subjects.get(&id)?.clone() })
         });
+        let of_plan = test_plan.iter_mut().flat_map(|plan| &mut plan.variables);
+        let of_subject = subject.iter_mut().flat_map(|subject| &mut subject.variables);
+        for variable in of_plan.chain(of_subject) {
+            self.values.fill(&lease.id, variable);
+        }
         let environment = lease.environment.and_then(|Environment { id, name, .. }| {
             Some(Environment { name, ..self.environments.get(&id)?.clone() })
         });

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use assay_auth::Caller;
+use assay_auth::{Caller, Seal};
 use assay_database::begin;
 use assay_ledger::{instance, lease, settle::add_results, time_limits::TimeLimits};
 use assay_proto::{
     Batch as _, CustomerId, Fault, LeaseId, TestReportId,
     execution::{
-        CompleteLeaseRequest, InstanceBatch, LeaseBatch, LeaseSchedulesRequest, LeaseState,
+        CompleteLeaseRequest, InstanceBatch, Lease, LeaseBatch, LeaseSchedulesRequest, LeaseState,
         ReleaseLeaseRequest, RenewLeaseRequest, ReportInstancesRequest, automation_service_server,
     },
 };
@@ -25,12 +25,14 @@ use super::{
     dequeue,
     end::{self, LockedLease},
     hand_over,
+    records::AutomationRecords,
     renew::Renewal,
     rules,
 };
 use crate::{
     catalog::Catalog,
     limits::IngestLimits,
+    pool,
     queue::Queue,
     result::{
         json::{self, Source},
@@ -48,6 +50,8 @@ pub(crate) struct AutomationService {
     pub(crate) queue: Queue,
     pub(crate) settings: TimeLimits,
     pub(crate) limits: IngestLimits,
+    /// Encrypts the secrets of pools.
+    pub(crate) seal: Seal,
 }
 
 #[tonic::async_trait]
@@ -73,7 +77,7 @@ impl automation_service_server::AutomationService for AutomationService {
         if let Err(fault) = self.limits.read(customer, marked).await {
             tracing::warn!(error = %fault, "an execution was not marked as running");
         }
-        match hand_over::read_records(db, &self.queue, &self.catalog, &caller, &mut leases).await {
+        match self.read_records(&caller, &mut leases).await {
             Ok(records) => Ok(hand_over::response(leases, records)),
             Err(status) => {
                 hand_over::give_back(db, &self.queue, customer, &leases).await;
@@ -157,6 +161,22 @@ impl automation_service_server::AutomationService for AutomationService {
 }
 
 impl AutomationService {
+    /// Reads the records that an engine needs for its leases, and the values of pools that they have taken.
+    async fn read_records(
+        &self,
+        caller: &Caller,
+        leases: &mut Vec<Lease>,
+    ) -> Result<AutomationRecords, Status> {
+        let (db, customer) = (&self.db, caller.customer);
+        let records =
+            hand_over::read_records(db, &self.queue, &self.catalog, caller, leases).await?;
+        if !records.name_pools() {
+            return Ok(records);
+        }
+        let values = pool::taken(db, &self.seal, customer, leases);
+        Ok(records.with_values(self.limits.read(customer, values).await?))
+    }
+
     /// Lists the instances of a report that have these numbers.
     async fn list_instances(
         &self,

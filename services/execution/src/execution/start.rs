@@ -24,7 +24,7 @@ use prost::Message;
 use tonic::Status;
 
 use super::{ExecutionService, idempotency::start_once};
-use crate::quota::Kind;
+use crate::{pool, quota::Kind};
 
 impl ExecutionService {
     /// Starts an execution, or returns the one that the same request has started before.
@@ -90,9 +90,14 @@ impl ExecutionService {
         idempotent: Option<&IdempotentRequest>,
     ) -> Result<(ExecutionId, Option<Destination>), Fault> {
         let customer = caller.customer;
-        let destination = (mode == ExecutionMode::Dispatch).then(|| Destination::of(&snapshot));
+        let mut destination = (mode == ExecutionMode::Dispatch).then(|| Destination::of(&snapshot));
+        let of_subject = snapshot.subject.as_ref().map(|subject| subject.pool_names.clone());
         let cases = std::mem::take(&mut snapshot.test_cases);
         let mut tx = begin(&self.db).await?;
+        if let Some(destination) = &mut destination {
+            let of_subject = of_subject.unwrap_or_default();
+            pool::need(&mut tx, customer, project, destination, &of_subject, &cases).await?;
+        }
         let id = store::next_id(&mut *tx, customer, set).await?;
         let mut state = ExecutionState::new(caller, id, (project, set), snapshot, origin, mode);
         if destination.is_none() {

@@ -38,7 +38,7 @@ fn derived(which: &str) -> String {
     format!(
         "select e.customer_id, e.id as execution_id, e.project_id, e.test_set_id,
                 coalesce((
-                    select split_part(split_part(s.target_group, E'\\x1e', 1), E'\\x1f', 1)
+                    select substring(s.target_group from E'^[^\\x1d-\\x1f]*')
                     from schedule s
                     where s.customer_id = e.customer_id and s.execution_id = e.id
                     order by s.id

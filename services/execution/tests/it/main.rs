@@ -31,6 +31,7 @@ mod live_logs;
 mod metrics;
 mod monitors;
 mod open;
+mod pools;
 mod positions;
 mod queue;
 mod quotas;

@@ -150,6 +150,8 @@ impl Operation {
             "TestCaseId" if self.name == "report_instances" => return None,
             // The review compares it with the selected test reports, and ignores others.
             "Id" if at.starts_with("/Seen/") => return None,
+            // It belongs to a value of the pool itself.
+            "Id" if at.starts_with("/Values/") => return None,
             "SubjectId" | "SelectedSubjectId" | "ContainedSubject" => "subjectId",
             "BaseSubjectId" => "baseSubjectId",
             "EnvironmentId" | "SelectedEnvironmentId" => "environmentId",

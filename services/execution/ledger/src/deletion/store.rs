@@ -45,7 +45,7 @@ impl Deleted {
 }
 
 /// Inserts a deletion, and deletes the retention times, the known failures, the rules for
-/// causes, the states of test cases and the monitors of its projects.
+/// causes, the states of test cases, the monitors and the pools of its projects.
 pub async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -66,6 +66,7 @@ pub async fn insert(
         "delete from changed_causes where customer_id = $1 and $2 in (project_id, $3)",
         "delete from test_case_state where customer_id = $1 and $2 in (project_id, $3)",
         "delete from monitor where customer_id = $1 and $2 in (project_id, $3)",
+        "delete from pool where customer_id = $1 and $2 in (project_id, $3)",
     ] {
         let delete = sqlx::query(statement).bind(customer).bind(project).bind(ALL_PROJECTS);
         delete.execute(&mut **tx).await?;
@@ -181,12 +182,17 @@ pub async fn reports(
 
 /// Statements that delete reports, after the rows that refer to them. Each is bound to a customer
 /// and the ids of the reports.
-pub const REPORTS: [&str; 8] = [
+pub const REPORTS: [&str; 9] = [
     "delete from live_log_chunk where customer_id = $1 and lease_id = any(array(
          select lease_id from live_log where customer_id = $1 and test_report_id = any($2)
      ))",
     "delete from live_log where customer_id = $1 and test_report_id = any($2)",
     "delete from occupied_environment where customer_id = $1 and lease_id = any(array(
+         select l.id from schedule s
+         join lease l on l.customer_id = $1 and l.schedule_id = s.id
+         where s.customer_id = $1 and s.test_report_id = any($2)
+     ))",
+    "delete from used_value where customer_id = $1 and lease_id = any(array(
          select l.id from schedule s
          join lease l on l.customer_id = $1 and l.schedule_id = s.id
          where s.customer_id = $1 and s.test_report_id = any($2)

@@ -1,10 +1,11 @@
-//! Queues: the queued work of a customer that needs the same labels, and the same exclusive environment.
+//! Queues: the queued work of a customer that needs the same labels, the same exclusive environment, and
+//! values of the same pools.
 //!
 //! The name of a queue states what it needs. So engines find the queues that they serve by their names,
 //! of which there are few, and take work off one of them with an index. Work that needs nothing but a
 //! target group is in the queue of that name.
 
-use assay_proto::{EnvironmentId, catalog::SnapshotEnvironment};
+use assay_proto::{EnvironmentId, PoolId, catalog::SnapshotEnvironment};
 use uuid::Uuid;
 
 /// Separates labels.
@@ -13,7 +14,10 @@ const LABEL: char = '\u{1f}';
 /// Precedes the id of an exclusive environment.
 const EXCLUSIVE: char = '\u{1e}';
 
-/// The name of a queue: labels, and the id of an exclusive environment.
+/// Precedes the id of each pool.
+const POOL: char = '\u{1d}';
+
+/// The name of a queue: labels, the id of an exclusive environment, and those of pools.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct QueueName(String);
 
@@ -36,6 +40,19 @@ impl QueueName {
         Self(name)
     }
 
+    /// Returns the queue of the work of this one that needs values of pools.
+    #[must_use]
+    pub fn with_pools(&self, mut pools: Vec<PoolId>) -> Self {
+        pools.sort_unstable();
+        pools.dedup();
+        let mut name = self.0.clone();
+        for pool in pools {
+            name.push(POOL);
+            name.push_str(&pool.to_string());
+        }
+        Self(name)
+    }
+
     /// Returns a queue by its name.
     pub fn stored(name: String) -> Self {
         Self(name)
@@ -47,19 +64,31 @@ impl QueueName {
 
     /// Returns the label by which engines are notified; empty for work without labels.
     pub fn first_label(&self) -> &str {
-        self.0.split([LABEL, EXCLUSIVE]).next().unwrap_or_default()
+        self.0.split([LABEL, EXCLUSIVE, POOL]).next().unwrap_or_default()
     }
 
     /// Returns the labels, without the empty one of work that needs none.
     pub fn labels(&self) -> impl Iterator<Item = &str> {
-        let labels = self.0.split(EXCLUSIVE).next().unwrap_or_default();
+        let labels = self.0.split([EXCLUSIVE, POOL]).next().unwrap_or_default();
         labels.split(LABEL).filter(|label| !label.is_empty())
     }
 
     /// Returns the environment that only one test at a time may use, if there is one.
     pub fn exclusive(&self) -> Option<EnvironmentId> {
-        let (_, id) = self.0.split_once(EXCLUSIVE)?;
+        let (_, rest) = self.0.split_once(EXCLUSIVE)?;
+        let id = rest.split(POOL).next().unwrap_or_default();
         Uuid::parse_str(id).ok().map(EnvironmentId)
+    }
+
+    /// Returns the pools of which each test needs a value, in the order of their ids.
+    pub fn pools(&self) -> Vec<PoolId> {
+        let ids = self.0.split(POOL).skip(1);
+        ids.filter_map(|id| Uuid::parse_str(id).ok().map(PoolId)).collect()
+    }
+
+    /// Whether its work uses something that one test at a time may use.
+    pub fn is_limited(&self) -> bool {
+        self.0.contains([EXCLUSIVE, POOL])
     }
 
     /// Returns whether an engine that offers these labels may do the work. One that offers the empty
@@ -112,6 +141,22 @@ mod tests {
         assert!(serves(&["", "gpu"], &queue("", &[], false)));
         assert_eq!(both, queue("linux", &["gpu", "gpu"], false));
         assert_eq!(both.first_label(), "linux");
+    }
+
+    #[test]
+    fn work_that_needs_pools_has_a_queue_of_its_own() {
+        let [one, other] = [PoolId::new(), PoolId::new()];
+        for (queue, environment) in
+            [(queue("linux", &["gpu"], true), true), (queue("", &[], false), false)]
+        {
+            let pooled = queue.with_pools(vec![other, one, other]);
+            assert_eq!(pooled.pools(), [one, other]);
+            assert_eq!(pooled.exclusive().is_some(), environment);
+            assert_eq!(pooled.first_label(), queue.first_label());
+            assert!(pooled.labels().eq(queue.labels()) && pooled.is_limited());
+            assert!(serves(&[queue.first_label(), "gpu"], &pooled));
+            assert_eq!((queue.pools(), queue.with_pools(Vec::new())), (vec![], queue));
+        }
     }
 
     #[test]

@@ -19,16 +19,16 @@ pub async fn insert(
     reports: &[TestReportState],
 ) -> Result<(), Fault> {
     sqlx::query(
-        "insert into schedule (customer_id, project_id, execution_id, target_group,
-             needs_public_ip, priority, status, id, test_report_id, maximum_duration_in_min,
-             report_sequence_nr)
-         select $1, $2, $3, $4, $5, $8, 'Queued', s.*
-         from unnest($6::uuid[], $7::text[]::uuid[], $9::float8[]) with ordinality as s",
+        "insert into schedule (customer_id, project_id, execution_id, needs_public_ip, priority,
+             status, target_group, id, test_report_id, maximum_duration_in_min, report_sequence_nr)
+         select $1, $2, $3, $5, $8, 'Queued', s.*
+         from unnest($4::text[], $6::uuid[], $7::text[]::uuid[], $9::float8[])
+             with ordinality as s",
     )
     .bind(customer)
     .bind(project)
     .bind(execution)
-    .bind(destination.queue.as_str())
+    .bind(column(reports, |one| destination.queue_of(&one.published.test_case_id).as_str()))
     .bind(destination.needs_public_ip)
     .bind(column(reports, |_| ScheduleId::new()))
     .bind(column(reports, |report| report.published.id.as_str()))

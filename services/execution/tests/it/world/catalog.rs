@@ -153,12 +153,20 @@ impl World {
 
     /// Creates a subject with a secret variable, and selects it for the set.
     pub(crate) async fn select_subject(&self, secret: &str) -> Result<String> {
+        self.select_subject_with(vec![variable("TOKEN", secret)]).await
+    }
+
+    /// Creates a subject with variables, and selects it for the set.
+    pub(crate) async fn select_subject_with(
+        &self,
+        variables: Vec<VariableInput>,
+    ) -> Result<String> {
         let subject = SubjectInput {
             identifier: "1.0".into(),
             name: "Web shop".into(),
             uri: "https://shop.example.org/".into(),
             subject_type: SubjectType::Webpage.into(),
-            variables: vec![variable("TOKEN", secret)],
+            variables,
             ..SubjectInput::default()
         };
         let request =
