@@ -24,7 +24,7 @@ use tonic::{Request, Response, Status};
 
 use self::rules::CONTAINED_SUBJECT;
 use crate::{
-    deletion,
+    appliances, deletion,
     event::EventSource,
     filter, project,
     records::Records,
@@ -96,6 +96,7 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         project::store::lock_shared(&mut tx, customer, project).await?;
         let subjects = Records::<Subject>::of(customer, project);
         subjects.lock_referenced(&mut tx, CONTAINED_SUBJECT, subject).await?;
+        appliances::check(&mut *tx, customer, &input.target_group).await?;
         files::resolve(&mut tx, customer, project, id, &mut input, None).await?;
         let mut environment = store::insert(&mut tx, customer, project, id, &input).await?;
         publish(
@@ -130,6 +131,9 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         if input.contained_subject != current.contained_subject {
             let subjects = Records::<Subject>::of(customer, project);
             subjects.lock_referenced(&mut tx, CONTAINED_SUBJECT, subject).await?;
+        }
+        if input.target_group != current.target_group {
+            appliances::check(&mut *tx, customer, &input.target_group).await?;
         }
         input.password = secrets.store(PASSWORD, &input.password, Some(&stored))?;
         files::resolve(&mut tx, customer, project, id, &mut input, Some(&current)).await?;

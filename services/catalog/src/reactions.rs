@@ -10,7 +10,7 @@ use sqlx::PgTransaction;
 
 pub(crate) use self::reports::{replace, show_status};
 pub use self::{execution::execution_changed, reports::reports_changed};
-use crate::deletion;
+use crate::{appliances, deletion};
 
 /// Updates the projections of executions and test reports.
 pub struct Reactions;
@@ -27,14 +27,18 @@ impl Handler for Reactions {
     }
 }
 
-/// Deletes the projects of customers that the identity service has deleted.
+/// Deletes the projects of customers that the identity service has deleted, and stores the appliances of others.
 pub(crate) struct Customers;
 
 impl Handler for Customers {
     async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
         match event.event_type() {
             Some(EventType::Record(RecordKind::Customer, Action::Deleted)) => {
+                appliances::delete(tx, event.customer()).await?;
                 deletion::delete_customer(tx, event.customer()).await
+            }
+            Some(EventType::AppliancesSet) => {
+                appliances::save(tx, event.customer(), &event.data()?).await
             }
             _ => Ok(()),
         }

@@ -13,9 +13,10 @@ use sqlx::PgTransaction;
 
 pub use self::purge::purge_deleted;
 pub(crate) use self::{purge::spawn, store::PURGE};
+use crate::appliances;
 
-/// Applies the events about deleted projects, test cases and test sets, and about deleted and archived
-/// customers.
+/// Applies the events about deleted projects, test cases and test sets, about deleted and archived
+/// customers, and about their appliances.
 pub struct Deletions;
 
 impl Handler for Deletions {
@@ -27,7 +28,11 @@ impl Handler for Deletions {
                 store::insert(tx, event.customer(), project).await
             }
             Some(EventType::Record(RecordKind::Customer, Action::Deleted)) => {
+                appliances::delete(tx, event.customer()).await?;
                 store::insert(tx, event.customer(), store::ALL_PROJECTS).await
+            }
+            Some(EventType::AppliancesSet) => {
+                appliances::save(tx, event.customer(), &event.data()?).await
             }
             Some(EventType::Record(
                 RecordKind::Customer,
@@ -62,5 +67,11 @@ impl Handler for Deletions {
 /// Whether an event is about a project or a customer.
 fn is_of_owner(event: &Received) -> bool {
     let kind = event.event_type();
-    matches!(kind, Some(EventType::Record(RecordKind::Project | RecordKind::Customer, _)))
+    matches!(
+        kind,
+        Some(
+            EventType::Record(RecordKind::Project | RecordKind::Customer, _)
+                | EventType::AppliancesSet
+        )
+    )
 }

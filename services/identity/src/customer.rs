@@ -8,8 +8,10 @@ use std::sync::Arc;
 
 use assay_auth::{Caller, UnconfirmedCaller};
 use assay_database::begin;
+use assay_events::{Event, EventType, publish};
 use assay_proto::{
     CustomerId, Fault, UserGroupId,
+    events::AppliancesChanged,
     identity::{
         CreateCustomerRequest, Customer, CustomerBatch, CustomerEntry, CustomerInput,
         DeleteCustomerRequest, DeletedCustomers, FindDeletedCustomersRequest, GetCustomerRequest,
@@ -17,7 +19,7 @@ use assay_proto::{
         customer_service_server,
     },
 };
-use assay_records::{Action, Change, difference};
+use assay_records::{Action, Change, appliances, difference};
 use assay_rpc::list::{self, Batches};
 use sqlx::{PgPool, PgTransaction};
 use tokio::sync::Notify;
@@ -100,6 +102,8 @@ impl customer_service_server::CustomerService for CustomerService {
         let mut issuance = self.revocations.begin(&caller).await?;
         let tx = issuance.tx();
         let customer = store::insert(tx, id, &input).await?;
+        publish_appliances(tx, id, "", customer.appliances.as_deref(), &customer.data_version)
+            .await?;
         create_groups(tx, id, false).await?;
         Record::Customer(id).record_change(tx, Action::Created, &caller, None).await?;
         issuance.commit().await?;
@@ -126,6 +130,9 @@ impl customer_service_server::CustomerService for CustomerService {
         }
         let customer = store::update(tx, id, &input).await?;
         let details = difference::<CustomerInput>(&current, &customer)?;
+        let before = current.appliances.as_deref().unwrap_or_default();
+        let (after, version) = (customer.appliances.as_deref(), &customer.data_version);
+        publish_appliances(tx, id, before, after, version).await?;
         Record::Customer(id).record_change(tx, action, &caller, Some(details)).await?;
         let mut tx = issuance.lock_revocations().await?;
         if action == Action::Archived {
@@ -160,6 +167,23 @@ impl customer_service_server::CustomerService for CustomerService {
         self.deletions.notify_one();
         Ok(Response::new(()))
     }
+}
+
+/// Publishes the target groups that a customer may use, if they have changed.
+async fn publish_appliances(
+    tx: &mut PgTransaction<'_>,
+    id: CustomerId,
+    before: &str,
+    after: Option<&str>,
+    data_version: &str,
+) -> Result<(), Fault> {
+    let target_groups = appliances(after.unwrap_or_default());
+    if target_groups == appliances(before) {
+        return Ok(());
+    }
+    let revision = data_version.parse().map_err(Fault::internal)?;
+    let changed = AppliancesChanged { target_groups, revision };
+    publish(tx, &Event::new(id, id, EventType::AppliancesSet, &changed)?).await
 }
 
 /// Creates the user groups of a new customer.

@@ -115,7 +115,8 @@ fn notifications(event_type: EventType, event: &Received) -> Result<Vec<Notifica
         }
         EventType::Reports(ReportsAction::Rebuilt)
         | EventType::SecretsSeen
-        | EventType::RetentionSet => Vec::new(),
+        | EventType::RetentionSet
+        | EventType::AppliancesSet => Vec::new(),
     })
 }
 

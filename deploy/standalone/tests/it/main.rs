@@ -22,6 +22,7 @@ mod end_to_end;
 mod engines;
 mod examples;
 mod faults;
+mod figures;
 mod files;
 mod fillers;
 mod fleet;

@@ -74,3 +74,37 @@ async fn an_empty_subject_reference_is_stored_as_null() {
     let subject = SubjectInput { base_subject_id: Some(String::new()), ..crate::user::web_page() };
     assert_eq!(user.create_subject(&project, subject).await.unwrap().base_subject_id, None);
 }
+
+#[tokio::test]
+async fn a_target_group_is_one_of_the_appliances_of_the_customer() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let of = |group: &str| EnvironmentInput {
+        name: "Lab".into(),
+        target_group: group.into(),
+        ..EnvironmentInput::default()
+    };
+    let old = user.create_environment(&project, of("mac")).await.unwrap();
+    let old = user.get_environment(&project, &old.id).await;
+    for customer in [user.identity.customer, assay_proto::CustomerId::new()] {
+        sqlx::query("insert into appliances values ($1, '{linux,windows}', 1)")
+            .bind(customer)
+            .execute(&world.db)
+            .await
+            .unwrap();
+    }
+
+    user.create_environment(&project, of("linux")).await.unwrap();
+    user.create_environment(&project, of("")).await.unwrap();
+    let refused = user.create_environment(&project, of("mac")).await;
+    assert_eq!(invalid_fields(refused), ["TargetGroup"]);
+    let renamed = EnvironmentInput { name: "Old lab".into(), ..of("mac") };
+    let fields = ["Name", "TargetGroup"];
+    let old = user.update_environment(&old, renamed, &fields).await.unwrap();
+    let refused = user.update_environment(&old, of("bsd"), &["TargetGroup"]).await;
+    assert_eq!(invalid_fields(refused), ["TargetGroup"]);
+    let stranger = world.user().await;
+    let project = stranger.project().await;
+    stranger.create_environment(&project, of("mac")).await.unwrap();
+}

@@ -30,6 +30,7 @@ use super::{
     rules,
 };
 use crate::{
+    appliances,
     catalog::Catalog,
     limits::IngestLimits,
     pool,
@@ -67,6 +68,8 @@ impl automation_service_server::AutomationService for AutomationService {
         let (db, customer) = (&self.db, caller.customer);
         let input = request.into_inner().lease.unwrap_or_default();
         let input = rules::with_defaults(&caller, input)?;
+        let allowed = appliances::check(db, customer, input.target_group());
+        self.limits.read(customer, allowed).await?;
         self.queue.note_engine(customer, &input);
         let wait = Duration::from_secs(input.wait_in_sec().unsigned_abs().into());
         let dequeue = || dequeue::dequeue(db, self.settings, &caller, &input);

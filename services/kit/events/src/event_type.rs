@@ -16,6 +16,8 @@ pub enum EventType {
     SecretsSeen,
     /// The retention of a project's results was set. Carries `RetentionChanged`.
     RetentionSet,
+    /// The appliances of a customer were set. Carries `AppliancesChanged`.
+    AppliancesSet,
     /// A record has ended at its date, such as a known failure. Carries `RecordChanged`.
     Expired(RecordKind),
     /// A record ends soon, at its date, such as a known failure. Carries `RecordChanged`.
@@ -160,6 +162,7 @@ impl EventType {
             | Self::Expiring(kind) => kind.service(),
             Self::Audited => "identity",
             Self::SecretsSeen | Self::RetentionSet => "catalog",
+            Self::AppliancesSet => "identity",
             Self::Alarm(_) | Self::IncidentEnded | Self::Execution(_) | Self::Reports(_) => {
                 "execution"
             }
@@ -174,6 +177,7 @@ impl EventType {
             Self::Records(kind, _) => kind.plural(),
             Self::SecretsSeen => "secrets",
             Self::RetentionSet => "retention",
+            Self::AppliancesSet => RecordKind::Customer.noun(),
             Self::Alarm(_) => RecordKind::Monitor.noun(),
             Self::IncidentEnded => RecordKind::Incident.noun(),
             Self::Execution(_) => "execution",
@@ -187,6 +191,7 @@ impl EventType {
             Self::Record(_, action) | Self::Records(_, action) => action.name(),
             Self::SecretsSeen => "Seen",
             Self::RetentionSet => "Set",
+            Self::AppliancesSet => "AppliancesSet",
             Self::Expired(_) => "Expired",
             Self::Expiring(_) => "Expiring",
             Self::Audited => "Recorded",
@@ -210,6 +215,7 @@ impl EventType {
             Self::Records(..) => "RecordsChanged",
             Self::SecretsSeen => "SecretsSeen",
             Self::RetentionSet => "RetentionChanged",
+            Self::AppliancesSet => "AppliancesChanged",
             Self::Execution(_) => "ExecutionChanged",
             Self::Reports(_) => "ReportsChanged",
         }
@@ -227,6 +233,7 @@ impl RecordKind {
             .chain(expires.then_some(EventType::Expiring(self)))
             .chain(alarms.iter().map(|&change| EventType::Alarm(change)))
             .chain((self == Self::Incident).then_some(EventType::IncidentEnded))
+            .chain((self == Self::Customer).then_some(EventType::AppliancesSet))
     }
 
     /// Returns what happens to records of this kind. Users, their groups, test plans, known failures, rules

@@ -1,6 +1,7 @@
 //! Writing records: validation of what clients send, and updates of stored records, the same for
 //! all records of all services.
 
+mod appliances;
 mod change;
 mod check;
 mod classification;
@@ -9,6 +10,7 @@ mod month;
 mod nearest;
 
 pub use self::{
+    appliances::{appliances, check_target_group},
     change::{Action, Change, difference, input},
     check::{Check, MOST_PROBLEMS, below},
     classification::{Criterion, criteria},

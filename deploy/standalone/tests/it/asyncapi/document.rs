@@ -3,8 +3,8 @@
 use assay_events::{EventType, event_names};
 use assay_proto::{
     events::{
-        AuditRecorded, ChangedRecord, ExecutionChanged, RecordChanged, RecordsChanged, ReportState,
-        ReportsChanged, RetentionChanged, SecretsSeen,
+        AppliancesChanged, AuditRecorded, ChangedRecord, ExecutionChanged, RecordChanged,
+        RecordsChanged, ReportState, ReportsChanged, RetentionChanged, SecretsSeen,
     },
     notification::Notification,
 };
@@ -279,6 +279,7 @@ fn schemas() -> Value {
     add_schemas::<ChangedRecord>(&mut schemas);
     add_schemas::<SecretsSeen>(&mut schemas);
     add_schemas::<RetentionChanged>(&mut schemas);
+    add_schemas::<AppliancesChanged>(&mut schemas);
     add_schemas::<ExecutionChanged>(&mut schemas);
     add_schemas::<ReportsChanged>(&mut schemas);
     add_schemas::<ReportState>(&mut schemas);

@@ -50,7 +50,10 @@ async fn life(api: &Api, path: &str, change: Value) {
 
 async fn people(api: &Api) {
     let customers = "/api/management/customers";
-    let acme = api.post(customers, json!({"Name": "Acme", "Subdomain": "acme"})).await.created();
+    let acme = api
+        .post(customers, json!({"Name": "Acme", "Subdomain": "acme", "Appliances": "linux"}))
+        .await
+        .created();
     life(api, &format!("{customers}/{}", id(&acme)), json!({"Name": "Acme Ltd"})).await;
     let groups = "/api/management/customers/current/groups";
     let testers = create_group(api, "Night shift", "Login, Read").await;

@@ -247,3 +247,21 @@ async fn reads(db: &PgPool) -> Result<i64> {
     );
     Ok(reads.fetch_one(db).await?)
 }
+
+#[tokio::test]
+async fn an_engine_serves_only_the_appliances_of_its_customer() -> Result<()> {
+    let world = World::new().await?;
+    sqlx::query("insert into appliances values ($1, '{linux,windows}', 1)")
+        .bind(world.user.customer)
+        .execute(&world.db)
+        .await?;
+    let engine = world.engine();
+    for group in ["linux", "windows", ""] {
+        assert!(engine.lease(now(group, 1)).await?.is_empty(), "{group:?}");
+    }
+    let refused = engine.lease(now("mac", 1)).await.unwrap_err();
+    assert_eq!(fields(&refused), ["TargetGroup"]);
+    let stranger = world.stranger().await;
+    assert!(world.engine_of(&stranger).lease(now("mac", 1)).await?.is_empty());
+    Ok(())
+}
