@@ -91,7 +91,7 @@ async fn get(
 /// Changes a pool.
 ///
 /// `Values` replaces all values. Those that are sent with their `Id` remain the same ones. Tests that use a value
-/// keep it until their end, also if it is left out. `Name` does not change.
+/// keep it until their end, also if it is left out.
 #[utoipa::path(
     put, path = "/api/projects/{projectId}/pools/{poolId}", operation_id = "update_pool",
     tag = "Pools", request_body = PoolInput,

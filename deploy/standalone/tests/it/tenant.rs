@@ -123,6 +123,8 @@ impl Tenant {
             "Name": "Flaky", "Measure": "Recoveries", "Threshold": 3, "Action": "Mute",
         });
         self.create("monitorId", &format!("{project}/monitors"), monitor).await;
+        let pool = json!({"Name": "accounts", "Values": [{"Contents": [{"Content": "ada"}]}]});
+        self.create("poolId", &format!("{project}/pools"), pool).await;
     }
 
     /// Has an outage in another test set, and waits for its incident.

@@ -91,13 +91,8 @@ impl pool_service_server::PoolService for PoolService {
         pooled::lock(&mut tx, customer, id).await?;
         let current = shown(stored.clone());
         let input = rules::valid(change.apply("pool", &current, &current.data_version)?)?;
-        if input.name != current.name {
-            let problem =
-                "must not change, since executions need pools by their names; create another pool";
-            return Err(Fault::invalid("Name", problem).into());
-        }
         let values = self.contents(id).store(input.values, &stored.values)?;
-        let pool = store::update(&mut tx, customer, project, id, &values).await?;
+        let pool = store::update(&mut tx, customer, project, id, &input.name, &values).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(shown(pool)))
     }

@@ -92,22 +92,23 @@ pub(super) async fn insert(
     Err(Fault::Refused { code: "too_many_pools", reason })
 }
 
-/// Writes the values of a locked pool.
+/// Writes the fields of a locked pool.
 pub(super) async fn update(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
     id: PoolId,
+    name: &str,
     values: &[PoolValue],
 ) -> Result<Pool, Fault> {
     let returned = Pool::COLUMNS;
     let update = sqlx::query_as(AssertSqlSafe(format!(
-        "update pool set values = $4, revision = revision + 1
+        "update pool set name = $4, values = $5, revision = revision + 1
          where customer_id = $1 and project_id = $2 and id = $3
          returning {returned}"
     )));
-    let update = update.bind(customer).bind(project).bind(id).bind(Json(values));
-    Ok(update.fetch_one(&mut **tx).await?)
+    let update = update.bind(customer).bind(project).bind(id).bind(name).bind(Json(values));
+    update.fetch_one(&mut **tx).await.on_constraint("pool_name_key", NAME_TAKEN)
 }
 
 /// Deletes a locked pool.

@@ -238,11 +238,14 @@ async fn an_update_keeps_the_values_that_it_names() -> Result<()> {
     assert_ne!(changed.values[0].id, id);
     assert_eq!(changed.data_version, "2");
 
-    let renamed = update(&world, &pool.id, plain("tablets", &["a"])).await.unwrap_err();
-    assert_eq!(fields(&renamed), ["Name"]);
+    let renamed = update(&world, &pool.id, plain("tablets", &["a"])).await?;
+    assert_eq!(renamed.name, "tablets");
+    create(&world, plain("phones", &["a"])).await?;
     let empty = update(&world, &pool.id, plain("phones", &[])).await.unwrap_err();
     assert_eq!(fields(&empty), ["Values"]);
-    let empty = create(&world, plain("tablets", &[])).await.unwrap_err();
+    let taken = update(&world, &pool.id, plain("phones", &["a"])).await.unwrap_err();
+    assert_eq!(taken.code(), Code::AlreadyExists);
+    let empty = create(&world, plain("others", &[])).await.unwrap_err();
     assert_eq!(fields(&empty), ["Values"]);
     let taken = create(&world, plain("phones", &["a"])).await.unwrap_err();
     assert_eq!(taken.code(), Code::AlreadyExists);

@@ -37,6 +37,18 @@ fn monitor(list: String) -> Record {
     }
 }
 
+fn pool(list: String) -> Record {
+    Record {
+        noun: "pool",
+        path: String::new(),
+        list,
+        body: json!({"Name": "accounts", "Values": [{"Contents": [{"Content": "ada"}]}]}),
+        required: ("Name", json!(7)),
+        nullable: None,
+        text: "Name",
+    }
+}
+
 /// Creates a project with a record of each kind, each after the records that it refers to. Panics if
 /// a kind is missing, so that the tests cover new ones.
 pub(super) async fn records(api: &Api) -> Vec<Record> {
@@ -111,6 +123,7 @@ pub(super) async fn records(api: &Api) -> Vec<Record> {
             text: "Comment",
         },
         monitor(of("monitors")),
+        pool(of("pools")),
         Record {
             noun: "test plan",
             path: String::new(),
