@@ -123,7 +123,7 @@ async fn a_statement_needs_the_permission_for_invoices() -> Result<()> {
     let identity = Identity::new().await?;
     let own = identity.customer("own").await?;
     let account = identity.account("grace@example.com").await?;
-    identity.membership(own, account, "Read, ExecutionTimes").await?;
+    identity.membership(own, account, "Login, Read, ExecutionTimes").await?;
     let caller = identity.caller_of("grace@example.com").await?;
     let refused = statement(&identity, &caller, "2026-01", 1.0).await.unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied);
