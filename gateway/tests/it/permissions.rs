@@ -60,7 +60,10 @@ fn operations() -> Vec<Operation> {
             };
             operations.push(Operation {
                 tag: operation["tags"][0].as_str().unwrap_or_default().to_owned(),
-                summary: text("summary").trim_end_matches('.').replace('|', "\\|"),
+                summary: text("summary")
+                    .trim_end_matches('.')
+                    .replace('\n', " ")
+                    .replace('|', "\\|"),
                 request: format!("{} {path}", method.to_uppercase()),
                 needs: needs.trim_end_matches('.').to_owned(),
             });
