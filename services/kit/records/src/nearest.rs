@@ -9,7 +9,7 @@ pub fn in_any_case<'k>(text: &str, mut known: impl Iterator<Item = &'k str>) -> 
 }
 
 /// Returns the known word with the fewest different characters, in any case, and their number.
-pub fn nearest<'k>(text: &str, known: impl Iterator<Item = &'k str>) -> Option<(&'k str, usize)> {
+fn nearest<'k>(text: &str, known: impl Iterator<Item = &'k str>) -> Option<(&'k str, usize)> {
     let measured = known.map(|word| (word, distance(text, word)));
     measured.min_by_key(|(_, distance)| *distance)
 }
@@ -22,20 +22,9 @@ pub fn misspelt<'k>(text: &str, known: impl Iterator<Item = &'k str>) -> Option<
 
 /// Returns the number of characters to insert, remove or replace (the distance of Levenshtein).
 fn distance(one: &str, other: &str) -> usize {
-    let lower = |text: &str| -> Vec<char> {
-        text.chars().take(COMPARED).flat_map(char::to_lowercase).collect()
-    };
-    let (one, other) = (lower(one), lower(other));
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (number, left) in (1..).zip(&one) {
-        let mut diagonal = std::mem::replace(&mut row[0], number);
-        for (at, right) in (1..).zip(&other) {
-            let replaced = diagonal + usize::from(left != right);
-            diagonal = row[at];
-            row[at] = replaced.min(diagonal + 1).min(row[at - 1] + 1);
-        }
-    }
-    row[other.len()]
+    let lower =
+        |text: &str| text.chars().take(COMPARED).flat_map(char::to_lowercase).collect::<String>();
+    strsim::levenshtein(&lower(one), &lower(other))
 }
 
 #[cfg(test)]
