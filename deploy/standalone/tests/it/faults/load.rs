@@ -106,12 +106,15 @@ impl Load {
             {"Identifier": "pump.stops", "Result": "Failed", "DurationInSec": number},
         ]);
         api.post(&format!("{at}/results"), results).await.ok();
+        let about = |action, state| words(["Execution", id(&started), set_id, action, state]);
+        expected.push(about("Failing", "Running"));
         for report in started["TestReports"].as_array().unwrap() {
             let case = report["TestCaseId"].as_str().unwrap();
             expected.push(words(["TestCase", case, id(report), "Finished", "InReview"]));
         }
         api.post(&format!("{at}/complete"), json!({})).await.ok();
         expected.push(words(["TestSet", set_id, id(&started), "Completed", "Completed"]));
+        expected.push(about("Judged", "Failed"));
         self.rounds.fetch_add(1, Ordering::Relaxed);
         expected
     }

@@ -92,7 +92,7 @@ async fn an_event_that_cannot_be_applied_becomes_a_dead_letter_and_does_not_dela
         let shown = api.get(&set).await.ok();
         let count = notifications(api).await.len();
         let is_shown = shown["LastExecutionStatistic"]["ExecutionId"] == execution["Id"];
-        (is_shown && count == before + 2).then_some(())
+        (is_shown && count == before + 3).then_some(())
     })
     .await;
     println!("later events took effect after {:?}", start.elapsed());
