@@ -82,7 +82,7 @@ impl Examples {
             let given = given.filter(|text| text.is_empty() || !self.has_records(schema));
             let example = match given {
                 Some("") if is_input => None,
-                Some("") if !is(schema, "null") => Some("".into()),
+                Some("") if !may_be_null(schema) => Some("".into()),
                 Some("") => Some(Value::Null),
                 Some(text) => Some(parse(text, schema)),
                 None if is_input && is_plain(schema) => None,
@@ -165,6 +165,12 @@ fn referred(schema: &Value) -> Option<&str> {
 fn is(schema: &Value, kind: &str) -> bool {
     let kinds = &schema["type"];
     kinds == kind || kinds.as_array().is_some_and(|kinds| kinds.iter().any(|k| k == kind))
+}
+
+/// Whether a value may be null, also instead of a record.
+fn may_be_null(schema: &Value) -> bool {
+    let choices = schema["oneOf"].as_array().into_iter().flatten();
+    is(schema, "null") || choices.into_iter().any(|choice| choice["type"] == "null")
 }
 
 /// Whether a field usually keeps its default value when a client sends an input.

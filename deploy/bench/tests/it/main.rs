@@ -38,11 +38,11 @@ fn the_main_requests_allocate_as_often_as_committed() {
     let assay = Installation::start();
     let Paths { case, cases, results } = &assay.paths;
     let committed = [
-        (208, Request::get("read by id", case.clone())),
-        (543, Request::get("list of 100", format!("{cases}?limit=100"))),
-        (274, Request::post("create", cases.clone(), installation::new_case)),
-        (372, Request::put("update", case.clone(), installation::change)),
-        (612, Request::results("2 results with 20 steps", results.clone(), installation::results)),
+        (211, Request::get("read by id", case.clone())),
+        (548, Request::get("list of 100", format!("{cases}?limit=100"))),
+        (298, Request::post("create", cases.clone(), installation::new_case)),
+        (395, Request::put("update", case.clone(), installation::change)),
+        (614, Request::results("2 results with 20 steps", results.clone(), installation::results)),
     ];
     let mut client = assay.client();
     for (_, request) in &committed {

@@ -115,6 +115,10 @@ impl Examples {
         if updates && example.get("DataVersion").is_some() {
             example["DataVersion"] = self.version(operation).await;
         }
+        // The example of a new pool has the name.
+        if operation.name == "update_pool" {
+            example["Name"] = "Another one".into();
+        }
         let (media_type, text) = match (media_type, &example) {
             ("multipart/form-data", _) => {
                 let file = example["file"].as_str().or(example["file"][0].as_str());

@@ -14,7 +14,7 @@ use crate::{
 
 /// All permissions of a customer's users except `AccessSecrets`, whose use is audited.
 const ALL: &str = "Login, Read, Write, Execute, Accept, Reject, UserSettings, UserManagement, \
-                   Automation";
+                   Automation, ExecutionTimes, Invoicing";
 
 /// A customer and a user with all its permissions.
 pub(crate) struct Tenant {

@@ -100,11 +100,15 @@ async fn rows_create_and_change_test_cases_by_their_identifiers() {
     assert_eq!(user.get_case(&kept.id).await, kept);
     assert!(!user.get_case(&rows[0].id).await.archived);
     let events: Vec<_> = world.events().await.into_iter().skip(events).collect();
+    let actor = events[0].2["Actor"].clone();
+    assert_eq!(actor["Name"], "Ada Lovelace");
     let record = |row: usize| json!({"Id": rows[row].id, "TargetId": project.id});
     let event = |action: &str, title: &str, records: &[usize]| {
         let records: Vec<_> = records.iter().map(|row| record(*row)).collect();
-        let data =
-            json!({"Source": "TestCase", "Target": "Project", "Action": title, "Records": records});
+        let data = json!({
+            "Source": "TestCase", "Target": "Project", "Action": title, "Records": records,
+            "ProjectId": project.id, "Actor": actor,
+        });
         ("test_cases".to_owned(), action.to_owned(), data)
     };
     assert_eq!(events, [event("created", "Created", &[0, 3]), event("changed", "Changed", &[1])]);

@@ -68,7 +68,8 @@ async fn an_execution_can_be_archived_and_unarchived() -> Result<()> {
     assert_eq!(
         moves[0].1,
         &json!({ "Source": "Execution", "SourceId": first, "Target": "TestSet",
-                 "TargetId": world.set, "Action": "Archived" })
+                 "TargetId": world.set, "Action": "Archived", "ProjectId": world.project,
+                 "RecordVersion": "2", "Actor": moves[0].1["Actor"] })
     );
     Ok(())
 }

@@ -20,13 +20,13 @@ async fn the_start_progress_and_end_of_an_execution_are_published() -> Result<()
     let subjects: Vec<&str> = events.iter().map(|(subject, _)| subject.as_str()).collect();
     let expected = [
         "execution.requested",
+        "test_report.finished",
         "execution.progressed",
         "test_report.finished",
         "execution.completed",
-        "test_report.finished",
     ];
     assert_eq!(subjects, expected);
-    let (requested, progressed, a, completed, b) =
+    let (requested, a, progressed, b, completed) =
         (&events[0].1, &events[1].1, &events[2].1, &events[3].1, &events[4].1);
     assert_eq!(requested["Statistic"]["TestCasesPending"], 2);
     assert!(requested["Statistic"]["ExecutionRequestTime"].is_string());

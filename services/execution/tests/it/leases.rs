@@ -63,10 +63,10 @@ async fn an_engine_runs_an_execution_from_the_queue_to_its_end() -> Result<()> {
             "execution.requested",
             "execution.progressed",
             "execution.progressed",
+            "test_report.finished",
             "execution.progressed",
             "test_report.finished",
             "execution.completed",
-            "test_report.finished",
         ]
     );
     Ok(())

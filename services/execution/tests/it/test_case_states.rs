@@ -164,9 +164,11 @@ async fn changes_of_a_state_are_published_and_versioned() -> Result<()> {
     let (_, data) = world.events().await?.into_iter().next_back().unwrap();
     let expected = json!({
         "Source": "TestCaseState", "SourceId": a, "Target": "Project",
-        "TargetId": world.project, "Action": "Created",
+        "TargetId": world.project, "Action": "Created", "ProjectId": world.project,
+        "RecordVersion": "1", "Actor": data["Actor"],
     });
     assert_eq!(data, expected);
+    assert_eq!(data["Actor"]["Name"], "Ada Lovelace");
     let version = Some(state.data_version.clone());
     let skip = TestCaseStateInput { state: CaseState::Skipped.into(), ..Default::default() };
     let skipped = change(&world, &a, skip.clone(), version.clone()).await?;

@@ -41,7 +41,7 @@ async fn an_upload_creates_a_completed_execution() -> Result<()> {
     assert!(report.start_date_time.is_some() && report.finish_date_time.is_some());
     let events = world.events().await?;
     let subjects: Vec<&str> = events.iter().map(|(subject, _)| subject.as_str()).collect();
-    assert_eq!(subjects, ["execution.completed", "test_report.finished"]);
+    assert_eq!(subjects, ["test_report.finished", "execution.completed"]);
     assert_eq!(world.execution(&execution.id).await?, execution);
     Ok(())
 }

@@ -68,7 +68,8 @@ impl EventType {
             Self::Execution(ExecutionAction::Rebuilt)
             | Self::Reports(ReportsAction::Rebuilt)
             | Self::SecretsSeen
-            | Self::RetentionSet => Vec::new(),
+            | Self::RetentionSet
+            | Self::AppliancesSet => Vec::new(),
         }
     }
 }

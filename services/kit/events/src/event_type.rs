@@ -160,9 +160,8 @@ impl EventType {
             | Self::Records(kind, _)
             | Self::Expired(kind)
             | Self::Expiring(kind) => kind.service(),
-            Self::Audited => "identity",
+            Self::Audited | Self::AppliancesSet => "identity",
             Self::SecretsSeen | Self::RetentionSet => "catalog",
-            Self::AppliancesSet => "identity",
             Self::Alarm(_) | Self::IncidentEnded | Self::Execution(_) | Self::Reports(_) => {
                 "execution"
             }

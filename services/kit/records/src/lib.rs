@@ -15,5 +15,5 @@ pub use self::{
     check::{Check, MOST_PROBLEMS, below},
     classification::{Criterion, criteria},
     month::Month,
-    nearest::{in_any_case, misspelt},
+    nearest::{in_any_case, misspelt, nearest},
 };

@@ -9,7 +9,7 @@ pub fn in_any_case<'k>(text: &str, mut known: impl Iterator<Item = &'k str>) -> 
 }
 
 /// Returns the known word with the fewest different characters, in any case, and their number.
-fn nearest<'k>(text: &str, known: impl Iterator<Item = &'k str>) -> Option<(&'k str, usize)> {
+pub fn nearest<'k>(text: &str, known: impl Iterator<Item = &'k str>) -> Option<(&'k str, usize)> {
     let measured = known.map(|word| (word, distance(text, word)));
     measured.min_by_key(|(_, distance)| *distance)
 }

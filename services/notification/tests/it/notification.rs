@@ -113,17 +113,17 @@ async fn any_name_of_one_line_is_accepted_and_becomes_a_token_of_the_subject() -
     let world = World::new().await?;
     let user = world.user().await;
     let input = NotificationInput {
-        source: "test case".to_owned(),
+        source: "build job".to_owned(),
         target: "Prüfung.>".to_owned(),
         action: "* was done".to_owned(),
         state: Some(String::new()),
         ..notification()
     };
     let created = world.create(&user, input).await?;
-    assert_eq!((created.source.as_str(), created.state.as_str()), ("test case", "None"));
-    assert_eq!(world.list_of(&user, Some("test case"), Some("* was done")).await?, [created]);
+    assert_eq!((created.source.as_str(), created.state.as_str()), ("build job", "None"));
+    assert_eq!(world.list_of(&user, Some("build job"), Some("* was done")).await?, [created]);
     let published = world.published().await?;
-    let subject = format!("assay.notifications.{}.client.test_case.__was_done", user.customer);
+    let subject = format!("assay.notifications.{}.client.build_job.__was_done", user.customer);
     assert_eq!(published[0].subject.as_str(), subject);
     Ok(())
 }

@@ -21,11 +21,11 @@ const TOKEN: &str = "019aa8be-c296-7d43-9c6a-5e4d3c2b1a88";
 /// Returns the examples of what Assay creates.
 pub(super) fn of_assay() -> Value {
     json!([
-        example("completed", "The end of an execution", completed("TestSet", "Completed")),
-        example("judged", "The verdict of an execution", completed("Execution", "Judged")),
-        example("finished", "The result of a test case", finished()),
-        example("failing", "The first failure of a running execution", failing()),
-        example("created", "A new project", created()),
+        example("completed", "The end of an execution", &completed("TestSet", "Completed")),
+        example("judged", "The verdict of an execution", &completed("Execution", "Judged")),
+        example("finished", "The result of a test case", &finished()),
+        example("failing", "The first failure of a running execution", &failing()),
+        example("created", "A new project", &created()),
     ])
 }
 
@@ -40,7 +40,7 @@ pub(super) fn of_client() -> Value {
         action: "Deployed".to_owned(),
         ..notification(NotificationOrigin::Client)
     };
-    json!([example("deployed", "A deployment, as a client reports it", deployed)])
+    json!([example("deployed", "A deployment, as a client reports it", &deployed)])
 }
 
 fn notification(origin: NotificationOrigin) -> Notification {
@@ -194,7 +194,7 @@ fn created() -> Notification {
 }
 
 /// Returns a message with a notification in its event.
-fn example(name: &str, summary: &str, notification: Notification) -> Value {
+fn example(name: &str, summary: &str, notification: &Notification) -> Value {
     let (source, action) = (notification.source.to_lowercase(), notification.action.to_lowercase());
     let (of, publisher) = match notification.origin() {
         NotificationOrigin::Client => (format!("/assay/clients/{USER}"), "client"),

@@ -43,7 +43,7 @@ fn pool(list: String) -> Record {
         path: String::new(),
         list,
         body: json!({"Name": "accounts", "Values": [{"Contents": [{"Content": "ada"}]}]}),
-        required: ("Name", json!(7)),
+        required: ("Values", json!(7)),
         nullable: None,
         text: "Name",
     }

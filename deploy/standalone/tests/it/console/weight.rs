@@ -6,7 +6,7 @@ use super::Reader;
 use crate::{customer::Customer, world::id};
 
 /// Maximum size of a page with its style and script, in bytes, and of what is sent.
-const LIMIT: usize = 100_000;
+const LIMIT: usize = 110_000;
 const SENT_LIMIT: usize = 30_000;
 
 /// Number of tests of a report, which fill the lists of pages.

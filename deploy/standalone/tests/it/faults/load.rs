@@ -114,7 +114,7 @@ impl Load {
         }
         api.post(&format!("{at}/complete"), json!({})).await.ok();
         expected.push(words(["TestSet", set_id, id(&started), "Completed", "Completed"]));
-        expected.push(about("Judged", "Failed"));
+        expected.push(about("Judged", ""));
         self.rounds.fetch_add(1, Ordering::Relaxed);
         expected
     }
@@ -125,7 +125,11 @@ impl Load {
         let mut counts = BTreeMap::<Expected, i32>::new();
         for one in there.iter().take(there.len() - before) {
             let field = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
-            let words = ["Source", "SourceId", "TargetId", "Action", "State"].map(field);
+            let mut words = ["Source", "SourceId", "TargetId", "Action", "State"].map(field);
+            // Only the first failures of a test are new, so that verdicts differ.
+            if words[3] == "Judged" {
+                words[4].clear();
+            }
             *counts.entry(words).or_default() += 1;
         }
         for one in expected {

@@ -164,11 +164,11 @@ async fn the_state_of_executions_is_rebuilt_from_events_alone() {
         let of_project = |state: BTreeMap<String, Value>| -> BTreeMap<String, Value> {
             state.into_iter().filter(|(id, _)| expected.contains_key(id)).collect()
         };
-        let rebuilt = eventually("the state of all executions", || async {
+        let same = eventually("the state of all executions", || async {
             let state = of_project(of_events(&rebuild.state()));
             (state == expected).then_some(state)
         });
-        if tokio::time::timeout(std::time::Duration::from_secs(15), rebuilt).await.is_err() {
+        if tokio::time::timeout(std::time::Duration::from_secs(15), same).await.is_err() {
             assert_eq!(of_project(of_events(&rebuild.state())), expected);
         }
     }

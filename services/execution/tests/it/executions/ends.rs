@@ -61,7 +61,7 @@ async fn canceling_an_execution_ends_it_immediately() -> Result<()> {
     let late = json!([{ "Identifier": "none", "Result": "Passed" }]);
     let refused = world.report(&execution.id, late).await.unwrap_err();
     assert_eq!(reason(&refused), "execution_ended");
-    let (last, data) = world.events().await?.into_iter().nth(3).unwrap();
+    let (last, data) = world.events().await?.into_iter().next_back().unwrap();
     assert_eq!((last.as_str(), &data["Status"]), ("execution.canceled", &json!("Canceled")));
 
     let completed = world.start().await?;

@@ -74,7 +74,7 @@ fn parts(reports: &[ReportState]) -> impl Iterator<Item = &[ReportState]> {
 
 #[cfg(test)]
 mod tests {
-    use assay_proto::{ReportStatus, TestReportId, TestResult, Timestamp};
+    use assay_proto::{ReportStatus, ResultChange, TestReportId, TestResult, Timestamp};
 
     use super::*;
 
@@ -99,6 +99,7 @@ mod tests {
                 revision: i64::MAX,
                 test_case_identifier: Some(identifier),
                 is_muted: Some(false),
+                change: ResultChange::None.into(),
                 ..ReportState::default()
             };
             let reports = vec![report; 1200];
