@@ -100,7 +100,6 @@ mod tests {
                 test_case_identifier: Some(identifier),
                 is_muted: Some(false),
                 change: ResultChange::None.into(),
-                ..ReportState::default()
             };
             let reports = vec![report; 1200];
             let parts: Vec<_> = parts(&reports).collect();
