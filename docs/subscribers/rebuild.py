@@ -57,14 +57,17 @@ async def main(url, name, path, domain=None):
     connection = await nats.connect(url, max_reconnect_attempts=-1)
     jetstream = connection.jetstream(domain=domain) if domain else connection.jetstream()
     consumer = await jetstream.pull_subscribe_bind(durable=name, stream="ASSAY_NOTIFICATIONS")
-    await consumer.consumer_info()  # Fails if the subscriber was not added.
+    info = await consumer.consumer_info()  # Fails if the subscriber was not added.
+    # More than Assay sends before they are acknowledged would only be waited for.
+    batch = min(100, info.config.max_ack_pending)
     state = {}
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
             state = json.load(file)
     while True:
         try:
-            messages = await consumer.fetch(100, timeout=30)
+            # Messages that arrive within a second are saved at once.
+            messages = await consumer.fetch(batch, timeout=1)
         except nats.errors.TimeoutError:
             continue
         for message in messages:
