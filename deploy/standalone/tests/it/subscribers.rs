@@ -86,10 +86,14 @@ fn python_with(script: &str) -> [String; 2] {
 }
 
 async fn subscribe(nats: &Client, name: &str) {
+    subscribe_with(nats, name, 1, Duration::from_secs(2)).await;
+}
+
+/// Adds a subscriber that may have several messages in flight.
+async fn subscribe_with(nats: &Client, name: &str, at_once: u16, patience: Duration) {
     let subscribers = Subscribers::of(NOTIFICATIONS, nats.clone());
-    let patience = Duration::from_secs(2);
     eventually("a stream to subscribe to", || async {
-        subscribers.add(name, &SubscriberFilter::default(), 1, patience).await.ok()
+        subscribers.add(name, &SubscriberFilter::default(), at_once, patience).await.ok()
     })
     .await;
 }

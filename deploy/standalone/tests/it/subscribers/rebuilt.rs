@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 use uuid::Uuid;
 
-use super::{python_with, subscribe};
+use super::{python_with, subscribe_with};
 use crate::{
     junit::upload,
     world::{World, create_project, id},
@@ -136,7 +136,7 @@ fn of_events(state: &Value) -> BTreeMap<String, Value> {
 async fn the_state_of_executions_is_rebuilt_from_events_alone() {
     let world = World::start().await;
     let nats = async_nats::connect(world.nats_url()).await.unwrap();
-    subscribe(&nats, "rebuild").await;
+    subscribe_with(&nats, "rebuild", 100, std::time::Duration::from_secs(2)).await;
     let file = test_dir().unwrap().join(Uuid::now_v7().to_string());
     let rebuild = Rebuild { url: world.nats_url().to_owned(), file };
     let projects = join_all((0..CLIENTS).map(|_| create_project(&world.api))).await;
@@ -168,7 +168,7 @@ async fn the_state_of_executions_is_rebuilt_from_events_alone() {
             let state = of_project(of_events(&rebuild.state()));
             (state == expected).then_some(state)
         });
-        if tokio::time::timeout(std::time::Duration::from_secs(15), same).await.is_err() {
+        if tokio::time::timeout(std::time::Duration::from_secs(40), same).await.is_err() {
             assert_eq!(of_project(of_events(&rebuild.state())), expected);
         }
     }
