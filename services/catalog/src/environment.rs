@@ -17,14 +17,14 @@ use assay_proto::{
         UpdateEnvironmentRequest, environment_service_server,
     },
 };
-use assay_records::{Action, Change};
+use assay_records::{Action, Change, appliances};
 use assay_rpc::list::{self, Batches, Rows, Slice};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
 use self::rules::CONTAINED_SUBJECT;
 use crate::{
-    appliances, deletion,
+    deletion,
     event::EventSource,
     filter, project,
     records::Records,

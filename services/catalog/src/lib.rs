@@ -1,7 +1,6 @@
 //! The catalog service: projects with their test cases, test plans, test sets, subjects and environments,
 //! the snapshots that executions take of them, and the projections of results onto them.
 
-mod appliances;
 mod automation;
 mod deletion;
 mod environment;

@@ -5,12 +5,12 @@ mod reports;
 
 use assay_events::{EventType, Handler, Received, RecordKind};
 use assay_proto::Fault;
-use assay_records::Action;
+use assay_records::{Action, appliances};
 use sqlx::PgTransaction;
 
 pub(crate) use self::reports::{replace, show_status};
 pub use self::{execution::execution_changed, reports::reports_changed};
-use crate::{appliances, deletion};
+use crate::deletion;
 
 /// Updates the projections of executions and test reports.
 pub struct Reactions;

@@ -8,12 +8,11 @@ mod purge;
 use assay_events::{EventType, Handler, Received, RecordKind};
 use assay_ledger::deletion::{records, store};
 use assay_proto::{Fault, ProjectId, events::RecordChanged};
-use assay_records::Action;
+use assay_records::{Action, appliances};
 use sqlx::PgTransaction;
 
 pub use self::purge::purge_deleted;
 pub(crate) use self::{purge::spawn, store::PURGE};
-use crate::appliances;
 
 /// Applies the events about deleted projects, test cases and test sets, about deleted and archived
 /// customers, and about their appliances.

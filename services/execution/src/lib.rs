@@ -1,7 +1,6 @@
 //! The execution service: executions of test sets, their results, test reports, instances,
 //! artifacts and statistics, and the work of engines.
 
-mod appliances;
 mod artifact;
 mod automation;
 mod backtest;

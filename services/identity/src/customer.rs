@@ -169,7 +169,8 @@ impl customer_service_server::CustomerService for CustomerService {
     }
 }
 
-/// Publishes the target groups that a customer may use, if they have changed.
+/// Publishes the target groups that a customer may use. Each change of a customer with target groups repeats them, so
+/// that it repairs services that have missed them.
 async fn publish_appliances(
     tx: &mut PgTransaction<'_>,
     id: CustomerId,
@@ -177,8 +178,8 @@ async fn publish_appliances(
     after: Option<&str>,
     data_version: &str,
 ) -> Result<(), Fault> {
-    let target_groups = appliances(after.unwrap_or_default());
-    if target_groups == appliances(before) {
+    let target_groups = appliances::parse(after.unwrap_or_default());
+    if target_groups.is_empty() && appliances::parse(before).is_empty() {
         return Ok(());
     }
     let revision = data_version.parse().map_err(Fault::internal)?;

@@ -2,7 +2,7 @@
 
 use assay_auth::{Caller, actor};
 use assay_events::{Event, EventType, RecordKind, publish};
-use assay_proto::{CustomerId, Fault, UserGroupId, UserId, events::RecordChanged};
+use assay_proto::{Actor, CustomerId, Fault, UserGroupId, UserId, events::RecordChanged};
 use assay_records::Action;
 use sqlx::PgTransaction;
 
@@ -60,6 +60,15 @@ impl Record {
         }
     }
 
+    /// Returns who the event says has changed the record. Only operators change customers, and members of a customer
+    /// do not see which of them did.
+    fn actor(self) -> Actor {
+        match self {
+            Self::Customer(_) => actor::program(),
+            Self::UserGroup(..) | Self::User(..) => actor::current(),
+        }
+    }
+
     fn changed(self, action: Action) -> RecordChanged {
         let (id, target, target_id) = match self {
             Self::Customer(id) => (id.0, "Customer", id.0),
@@ -72,7 +81,7 @@ impl Record {
             target: target.to_owned(),
             target_id: Some(target_id.to_string()),
             action: action.name().to_owned(),
-            actor: Some(actor::current()),
+            actor: Some(self.actor()),
             ..RecordChanged::default()
         }
     }

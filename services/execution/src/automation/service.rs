@@ -12,7 +12,7 @@ use assay_proto::{
         ReleaseLeaseRequest, RenewLeaseRequest, ReportInstancesRequest, automation_service_server,
     },
 };
-use assay_records::Check;
+use assay_records::{Check, appliances};
 use assay_rpc::{
     body::{Body, Memory, open},
     list::Batches,
@@ -30,7 +30,6 @@ use super::{
     rules,
 };
 use crate::{
-    appliances,
     catalog::Catalog,
     limits::IngestLimits,
     pool,

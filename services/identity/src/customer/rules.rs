@@ -92,6 +92,9 @@ fn check(input: CustomerInput, current: Option<&str>) -> Result<CustomerInput, F
     Ok(CustomerInput { subdomain, ..input })
 }
 
+/// Maximum number of decimals of a price, which statements compute with.
+const PRICE_DECIMALS: usize = 4;
+
 /// Checks the fields for invoices.
 fn invoicing(check: &mut Check, input: &CustomerInput) {
     let numbers = [
@@ -107,6 +110,10 @@ fn invoicing(check: &mut Check, input: &CustomerInput) {
     }
     if let Some(price) = input.price_per_hour {
         check.amount("PricePerHour", price);
+        let decimals = price.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        if decimals > PRICE_DECIMALS {
+            check.refuse("PricePerHour", format!("must have at most {PRICE_DECIMALS} decimals"));
+        }
     }
     if input.tax.is_some_and(|tax| tax > 100.0) {
         check.refuse("Tax", "must be at most 100");

@@ -277,10 +277,33 @@ async fn invoice_data_is_changed_only_with_the_customer_management_permission() 
         (CustomerInput { currency: Some("euro".to_owned()), ..Default::default() }, "Currency"),
         (CustomerInput { tax: Some(101.0), ..Default::default() }, "Tax"),
         (CustomerInput { due_days: Some(-1.0), ..Default::default() }, "DueDays"),
+        (CustomerInput { price_per_hour: Some(0.00004), ..Default::default() }, "PricePerHour"),
         (CustomerInput::default(), "Currency"),
     ] {
         let refused = change(input, &[field]).await.unwrap_err();
         assert!(refused.message().starts_with(field), "{refused}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn each_change_repeats_the_appliances_and_its_event_names_no_operator() -> Result<()> {
+    let identity = Identity::new().await?;
+    let caller = identity.caller_of(ADMIN).await?;
+    let id = create(&identity, &caller, "acme").await?;
+    // They were stored before services knew them.
+    sqlx::query("update customer set appliances = 'linux' where subdomain = 'acme'")
+        .execute(&identity.db)
+        .await?;
+    archive(&identity, &caller, &id, true).await?;
+    let published: Vec<(String, Option<String>)> = sqlx::query_as(
+        "select action, data -> 'Actor' ->> 'Kind' from outbox
+         where noun = 'customer' order by id desc limit 2",
+    )
+    .fetch_all(&identity.db)
+    .await?;
+    let [archived, appliances] = &published[..] else { panic!("{published:?}") };
+    assert!(appliances.0.contains("appliances"), "{published:?}");
+    assert_eq!((archived.0.as_str(), archived.1.as_deref()), ("archived", Some("Program")));
     Ok(())
 }

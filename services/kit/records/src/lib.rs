@@ -1,7 +1,7 @@
 //! Writing records: validation of what clients send, and updates of stored records, the same for
 //! all records of all services.
 
-mod appliances;
+pub mod appliances;
 mod change;
 mod check;
 mod classification;
@@ -10,7 +10,6 @@ mod month;
 mod nearest;
 
 pub use self::{
-    appliances::{appliances, check_target_group},
     change::{Action, Change, difference, input},
     check::{Check, MOST_PROBLEMS, below},
     classification::{Criterion, criteria},
