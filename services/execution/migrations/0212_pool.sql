@@ -6,6 +6,8 @@ create table pool (
     name text not null,
     -- The values with their ids and contents. Secret contents are encrypted.
     values jsonb not null,
+    -- The ids of the values, in their order, so that their contents are not read to find a free one.
+    value_ids jsonb not null generated always as (jsonb_path_query_array(values, '$[*].Id')) stored,
     revision bigint not null default 1,
     constraint pool_pkey primary key (customer_id, project_id, id),
     constraint pool_name_key unique (customer_id, project_id, name),

@@ -16,7 +16,7 @@ use sqlx::PgTransaction;
 pub use self::reseal::reseal;
 pub(crate) use self::{
     service::PoolService,
-    taken::{TakenValues, taken},
+    taken::{Taken, TakenValues, taken},
 };
 
 /// Notes in the destination of an execution the pools that its test cases need: those of its subject, and those of
@@ -37,6 +37,5 @@ pub(crate) async fn need(
     }
     let names: Vec<&str> = names.into_iter().collect();
     let pools = pooled::of_names(tx, customer, project, &names).await?;
-    destination.need(of_subject, cases, &pools);
-    Ok(())
+    destination.need(of_subject, cases, &pools)
 }

@@ -23,10 +23,12 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, limits: TimeLimits) 
     database.every(runtime, "waiting", INTERVAL, failure, round);
 }
 
-/// Publishes the executions that have waited for engines for this time.
+/// Publishes the executions that have waited for engines for this time. A failure of one does not affect the others.
 pub async fn publish_waiting(db: &PgPool, seconds: u32) -> Result<(), Fault> {
     for (customer, id) in store::waiting(db, seconds, BATCH).await? {
-        publish(db, customer, id).await?;
+        if let Err(fault) = publish(db, customer, id).await {
+            tracing::warn!(error = %fault, execution.id = %id, "cannot publish that an execution waits");
+        }
     }
     Ok(())
 }

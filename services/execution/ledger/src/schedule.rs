@@ -3,10 +3,10 @@
 pub mod queue;
 pub mod store;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use assay_proto::{
-    ExecutionId, PoolId, ProjectId, ScheduleId, TestReportId,
+    ExecutionId, Fault, PoolId, ProjectId, ScheduleId, TestReportId,
     catalog::{Snapshot, SnapshotTestCase},
 };
 
@@ -24,6 +24,10 @@ pub struct Schedule {
     /// Maximum duration of an instance, in minutes; 0 for the default.
     pub maximum_duration_in_min: f64,
 }
+
+/// Maximum number of pools of which a test needs a value. The name of its queue has their ids, and is part of a key of
+/// an index.
+pub const MOST_POOLS: usize = 10;
 
 /// The engines that may run an execution, and its rank in their queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,21 +52,29 @@ impl Destination {
     }
 
     /// Notes the pools that the variables of the test cases name. `of_subject` are those that the variables of the
-    /// subject name, which all test cases need.
+    /// subject name, which all test cases need. Fails if a test case needs more than [`MOST_POOLS`].
     pub fn need(
         &mut self,
         of_subject: &[String],
         cases: &[SnapshotTestCase],
         pools: &HashMap<String, PoolId>,
-    ) {
+    ) -> Result<(), Fault> {
         for case in cases {
             let of_plan = case.variables.iter().map(|variable| &variable.pool_name);
-            let needed: Vec<PoolId> =
+            let needed: BTreeSet<PoolId> =
                 of_plan.chain(of_subject).filter_map(|name| pools.get(name)).copied().collect();
+            if needed.len() > MOST_POOLS {
+                let (name, count) = (&case.name, needed.len());
+                let reason = format!(
+                    "the test case {name:.100} needs values of {count} pools: at most {MOST_POOLS} are allowed"
+                );
+                return Err(Fault::Refused { code: "too_many_pools", reason });
+            }
             if !needed.is_empty() {
-                self.pooled.insert(case.id.clone(), self.queue.with_pools(needed));
+                self.pooled.insert(case.id.clone(), self.queue.with_pools(&needed));
             }
         }
+        Ok(())
     }
 
     /// Returns the queue of a test case.
@@ -84,7 +96,28 @@ fn priority(text: &str) -> i16 {
 
 #[cfg(test)]
 mod tests {
-    use super::priority;
+    use assay_proto::{Variable, catalog::SnapshotTestCase};
+
+    use super::*;
+
+    fn case(id: &str, pools: usize) -> SnapshotTestCase {
+        let variable = |nr| Variable { pool_name: format!("pool {nr}"), ..Variable::default() };
+        let variables = (0..pools).map(variable).collect();
+        SnapshotTestCase { id: id.to_owned(), name: id.to_owned(), variables, ..Default::default() }
+    }
+
+    #[test]
+    fn a_test_needs_values_of_a_bounded_number_of_pools() {
+        let pools: HashMap<_, _> =
+            (0..=MOST_POOLS).map(|nr| (format!("pool {nr}"), PoolId::new())).collect();
+        let mut destination = Destination::of(&Snapshot::default());
+        let of_subject = ["pool 0".to_owned(), "no such pool".to_owned()];
+        destination.need(&of_subject, &[case("a", MOST_POOLS), case("b", 0)], &pools).unwrap();
+        assert_eq!(destination.queue_of("a").pools().len(), MOST_POOLS);
+        assert_eq!(destination.queue_of("b").pools(), [pools["pool 0"]]);
+        let refused = destination.need(&[], &[case("a", MOST_POOLS + 1)], &pools).unwrap_err();
+        assert!(matches!(refused, Fault::Refused { code: "too_many_pools", .. }), "{refused}");
+    }
 
     #[test]
     fn unknown_priorities_are_normal() {

@@ -19,8 +19,8 @@ use sqlx::{PgPool, PgTransaction};
 
 use super::rules;
 
-/// Maximum number of queues from which one request takes work. Others have exclusive environments or pools
-/// that are in use, or work that needs another kind of address.
+/// Maximum number of queues from which one request tries to take work: of those with exclusive environments or pools,
+/// which may be in use, and of others, whose work may need another kind of address.
 const MOST_TRIED: usize = 50;
 
 /// Leases the first schedules of the queues that an engine serves, those with the most urgent work
@@ -61,10 +61,17 @@ async fn take(
 ) -> Result<Vec<Schedule>, Fault> {
     let (mut schedules, mut room) = (Vec::new(), input.max_schedules());
     let mut free = HashMap::new();
-    for queue in queues.iter().take(MOST_TRIED) {
+    let (limited, others): (Vec<_>, Vec<_>) = queues.iter().partition(|queue| queue.is_limited());
+    let mut tried = [limited.len(), others.len()].map(|count| count.min(MOST_TRIED));
+    for queue in queues {
+        let left = &mut tried[usize::from(!queue.is_limited())];
         if room == 0 {
             break;
         }
+        if *left == 0 {
+            continue;
+        }
+        *left -= 1;
         let most = match queue.exclusive() {
             Some(environment) => {
                 i32::from(lease::occupation::is_free(tx, customer, environment).await?)

@@ -5,7 +5,7 @@ use std::slice;
 
 use assay_auth::Caller;
 use assay_proto::{
-    Batch as _, CustomerId, LeaseId,
+    Batch as _, CustomerId, Fault, LeaseId,
     execution::{CompleteLeaseInput, Lease, LeaseBatch},
 };
 use assay_rpc::list::Batches;
@@ -17,11 +17,15 @@ use super::{
     end::{complete, release},
     records::AutomationRecords,
 };
-use crate::{catalog::Catalog, queue::Queue};
+use crate::{catalog::Catalog, pool::Taken, queue::Queue};
 
 /// The comment on a report that no engine can run.
 const UNREADABLE: &str = "Not run: its test plan, subject or environment was deleted, or cannot be \
     read. Save their secrets again, or ask the operator for the log of the catalog.";
+
+/// The comment on a report whose value of a pool cannot be decrypted.
+const UNREADABLE_VALUE: &str = "Not run: its value of a pool cannot be read. Save the secrets of the pool again, or \
+    ask the operator for the log of the execution service.";
 
 /// Whether a call to the catalog may succeed later, or for another caller.
 fn is_transient(status: &Status) -> bool {
@@ -63,15 +67,43 @@ pub(crate) async fn read_records(
             }
             Err(status) => {
                 tracing::warn!(%status, lease.id = %lease.id, "work cannot be handed over");
-                let id = LeaseId::from_record(&lease.id)?;
-                let comment = Some(UNREADABLE.to_owned());
-                let failure = CompleteLeaseInput { comment, engine_failure: true };
-                complete(db, queue, caller.customer, id, &failure).await?;
+                fail(db, queue, caller.customer, &lease, UNREADABLE).await?;
             }
         }
     }
     *leases = readable;
     Ok(records)
+}
+
+/// Removes the leases from `leases` that have no usable value of their pool: ends the reports of those whose value
+/// cannot be read as engine failures, and gives back those whose value was removed, to take another one.
+pub(crate) async fn leave_out(
+    db: &PgPool,
+    queue: &Queue,
+    customer: CustomerId,
+    leases: &mut Vec<Lease>,
+    taken: &Taken,
+) -> Result<(), Fault> {
+    let unreadable = leases.extract_if(.., |lease| taken.unreadable.contains(&lease.id));
+    for lease in unreadable.collect::<Vec<_>>() {
+        fail(db, queue, customer, &lease, UNREADABLE_VALUE).await?;
+    }
+    let removed = leases.extract_if(.., |lease| taken.removed.contains(&lease.id));
+    give_back(db, queue, customer, &removed.collect::<Vec<_>>()).await;
+    Ok(())
+}
+
+/// Ends the report of a lease as an engine failure.
+async fn fail(
+    db: &PgPool,
+    queue: &Queue,
+    customer: CustomerId,
+    lease: &Lease,
+    comment: &str,
+) -> Result<(), Fault> {
+    let id = LeaseId::from_record(&lease.id)?;
+    let failure = CompleteLeaseInput { comment: Some(comment.to_owned()), engine_failure: true };
+    complete(db, queue, customer, id, &failure).await
 }
 
 /// Returns leases with their records, one in each message. Each message is made when it is sent,

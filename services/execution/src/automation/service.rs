@@ -175,8 +175,10 @@ impl AutomationService {
         if !records.name_pools() {
             return Ok(records);
         }
-        let values = pool::taken(db, &self.seal, customer, leases);
-        Ok(records.with_values(self.limits.read(customer, values).await?))
+        let taken = pool::taken(db, &self.seal, customer, leases);
+        let taken = self.limits.read(customer, taken).await?;
+        hand_over::leave_out(db, &self.queue, customer, leases, &taken).await?;
+        Ok(records.with_values(taken.values))
     }
 
     /// Lists the instances of a report that have these numbers.

@@ -60,7 +60,7 @@ pub(super) async fn schedules(
                     as schedule_sent_at,
                 r.minimum_duration_in_min, s.needs_public_ip,
                 e.software_version as software_identifier, e.stop_on_failure, e.tags,
-                split_part(split_part(s.target_group, e'\\x1e', 1), e'\\x1f', 1) as target_group,
+                substring(s.target_group from e'^[^\\x1d-\\x1f]*') as target_group,
                 e.environment_name as test_environment_identifier
          from schedule s
          join test_report r on r.customer_id = s.customer_id and r.id = s.test_report_id

@@ -61,12 +61,13 @@ fn derived(which: &str) -> String {
 /// Maximum number of executions that are read at once.
 const AT_ONCE: i64 = 100;
 
-/// Returns the first executions that have ended, whose time is not stored yet, and is to be stored now.
+/// Returns executions that have ended, whose time is not stored yet, and is to be stored now: the latest first, so that
+/// many old ones, such as those of an import or from before an upgrade, do not delay new ones.
 pub(super) async fn due(db: impl PgExecutor<'_>) -> Result<Vec<(CustomerId, Uuid)>, Fault> {
     let due = sqlx::query_as(AssertSqlSafe(format!(
         "select customer_id, id from live_execution e
          where status in ('Completed', 'Canceled') and timed_at is null and {}
-         order by id
+         order by id desc
          limit $1",
         EXECUTION_TIME.is_due("e.customer_id", "e.id")
     )));

@@ -108,9 +108,9 @@ impl pool_service_server::PoolService for PoolService {
         let mut tx = begin(&self.db).await?;
         store::lock(&mut tx, customer, project, id).await?;
         pooled::lock(&mut tx, customer, id).await?;
-        let queues = schedule::store::queues(&mut *tx, customer, &[]).await?;
+        let is_needed = schedule::store::needs_pool(&mut *tx, customer, project, id).await?;
         let in_use = store::get(&mut *tx, customer, project, id).await?.in_use;
-        if in_use > 0 || queues.iter().any(|queue| queue.pools().contains(&id)) {
+        if in_use > 0 || is_needed {
             let reason = "tests that are queued or running need the pool: wait for their end, or \
                           cancel their executions"
                 .to_owned();

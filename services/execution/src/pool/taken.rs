@@ -1,6 +1,6 @@
 //! The values that leases have taken, with their contents in clear.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use assay_auth::Seal;
 use assay_ledger::lease::pooled;
@@ -33,21 +33,43 @@ impl TakenValues {
     }
 }
 
-/// Returns the values that leases have taken.
+/// The values that leases have taken, and the ids of the leases that cannot be handed over.
+#[derive(Default)]
+pub(crate) struct Taken {
+    pub(crate) values: TakenValues,
+    /// Leases whose value was removed from its pool after they had taken it.
+    pub(crate) removed: HashSet<String>,
+    /// Leases whose value cannot be decrypted.
+    pub(crate) unreadable: HashSet<String>,
+}
+
+/// Returns what leases have taken.
 pub(crate) async fn taken(
     db: &PgPool,
     seal: &Seal,
     customer: CustomerId,
     leases: &[Lease],
-) -> Result<TakenValues, Fault> {
+) -> Result<Taken, Fault> {
     let leases = leases.iter().map(|lease| LeaseId::from_record(&lease.id));
     let leases: Vec<_> = leases.collect::<Result<_, _>>()?;
-    let taken = pooled::of_leases(db, customer, &leases).await?;
-    let contents = taken.into_iter().map(|taken| {
-        let contents = Contents { seal, pool: taken.pool_id }.open(&taken.value)?;
-        Ok(((taken.lease_id.to_string(), taken.pool_name), contents))
-    });
-    Ok(TakenValues(contents.collect::<Result<_, Fault>>()?))
+    let mut taken = Taken::default();
+    for one in pooled::of_leases(db, customer, &leases).await? {
+        let lease = one.lease_id.to_string();
+        let Some(value) = one.value else {
+            taken.removed.insert(lease);
+            continue;
+        };
+        match (Contents { seal, pool: one.pool_id }).open(&value) {
+            Ok(contents) => {
+                taken.values.0.insert((lease, one.pool_name), contents);
+            }
+            Err(fault) => {
+                tracing::warn!(error = %fault, pool.id = %one.pool_id, "a value cannot be read");
+                taken.unreadable.insert(lease);
+            }
+        }
+    }
+    Ok(taken)
 }
 
 #[cfg(test)]

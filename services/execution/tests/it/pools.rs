@@ -223,6 +223,26 @@ async fn engines_get_secrets_in_clear_and_nobody_else_does() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_value_that_cannot_be_read_fails_its_test_alone() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1), ("b", 1)]).await?;
+    let secret = |pin| PoolValueInput { id: None, contents: vec![content("PIN", pin, true)] };
+    let values = vec![secret("1234"), secret("5678")];
+    create(&world, PoolInput { name: "phones".to_owned(), values }).await?;
+    world.select_subject_with(vec![pooled("PIN", "phones")]).await?;
+    world.dispatch().await?;
+    let damage = "update pool set values = jsonb_set(values, '{0,Contents,0,Content}', '\"x\"')";
+    world.change(damage).await?;
+
+    let leases = world.engine().lease(now("", 9)).await?;
+
+    assert_eq!(leases.iter().map(|lease| given(lease, "PIN")).collect::<Vec<_>>(), ["5678"]);
+    let failed = "select count(*) from test_report where status = 'EngineExecutionFailure'";
+    assert_eq!(world.count(failed).await?, 1);
+    Ok(())
+}
+
+#[tokio::test]
 async fn an_update_keeps_the_values_that_it_names() -> Result<()> {
     let world = World::new().await?;
     let secret = PoolValueInput { id: None, contents: vec![content("PIN", "1234", true)] };

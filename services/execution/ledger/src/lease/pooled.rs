@@ -24,8 +24,8 @@ macro_rules! values {
     () => {
         "from pool p
          cross join lateral (
-             select (element ->> 'Id')::uuid as id, nr
-             from jsonb_array_elements(p.values) with ordinality as element (element, nr)
+             select id::uuid as id, nr
+             from jsonb_array_elements_text(p.value_ids) with ordinality as element (id, nr)
          ) as value
          where p.customer_id = $1 and p.id = $2"
     };
@@ -119,7 +119,8 @@ pub struct TakenValue {
     pub lease_id: LeaseId,
     pub pool_id: PoolId,
     pub pool_name: String,
-    pub value: Json<PoolValue>,
+    /// None if it was removed from the pool meanwhile.
+    pub value: Option<Json<PoolValue>>,
 }
 
 /// Returns the values that leases have taken.
@@ -129,13 +130,15 @@ pub async fn of_leases(
     leases: &[LeaseId],
 ) -> Result<Vec<TakenValue>, Fault> {
     let taken = sqlx::query_as(
-        "select u.lease_id, u.pool_id, p.name as pool_name, element as value
+        "select u.lease_id, u.pool_id, p.name as pool_name, value.value
          from used_value u
          join pool p on p.customer_id = u.customer_id and p.project_id = u.project_id
              and p.id = u.pool_id
-         cross join lateral jsonb_array_elements(p.values) as element
-         where u.customer_id = $1 and u.lease_id = any($2)
-           and (element ->> 'Id')::uuid = u.value_id",
+         left join lateral (
+             select element as value from jsonb_array_elements(p.values) as element
+             where (element ->> 'Id')::uuid = u.value_id
+         ) as value on true
+         where u.customer_id = $1 and u.lease_id = any($2)",
     );
     Ok(taken.bind(customer).bind(leases).fetch_all(db).await?)
 }

@@ -5,6 +5,8 @@
 //! of which there are few, and take work off one of them with an index. Work that needs nothing but a
 //! target group is in the queue of that name.
 
+use std::collections::BTreeSet;
+
 use assay_proto::{EnvironmentId, PoolId, catalog::SnapshotEnvironment};
 use uuid::Uuid;
 
@@ -42,9 +44,7 @@ impl QueueName {
 
     /// Returns the queue of the work of this one that needs values of pools.
     #[must_use]
-    pub fn with_pools(&self, mut pools: Vec<PoolId>) -> Self {
-        pools.sort_unstable();
-        pools.dedup();
+    pub fn with_pools(&self, pools: &BTreeSet<PoolId>) -> Self {
         let mut name = self.0.clone();
         for pool in pools {
             name.push(POOL);
@@ -149,13 +149,13 @@ mod tests {
         for (queue, environment) in
             [(queue("linux", &["gpu"], true), true), (queue("", &[], false), false)]
         {
-            let pooled = queue.with_pools(vec![other, one, other]);
+            let pooled = queue.with_pools(&BTreeSet::from([other, one]));
             assert_eq!(pooled.pools(), [one, other]);
             assert_eq!(pooled.exclusive().is_some(), environment);
             assert_eq!(pooled.first_label(), queue.first_label());
             assert!(pooled.labels().eq(queue.labels()) && pooled.is_limited());
             assert!(serves(&[queue.first_label(), "gpu"], &pooled));
-            assert_eq!((queue.pools(), queue.with_pools(Vec::new())), (vec![], queue));
+            assert_eq!((queue.pools(), queue.with_pools(&BTreeSet::new())), (vec![], queue));
         }
     }
 

@@ -2,7 +2,8 @@
 //! schedule off the queue needs the lock of its execution.
 
 use assay_proto::{
-    CustomerId, ExecutionId, Fault, ProjectId, ScheduleId, TestReportId, events::ReportState,
+    CustomerId, ExecutionId, Fault, PoolId, ProjectId, ScheduleId, TestReportId,
+    events::ReportState,
 };
 use sqlx::{FromRow, PgExecutor, PgTransaction};
 
@@ -83,6 +84,24 @@ pub async fn queues(
     .fetch_all(db)
     .await?;
     Ok(queues.into_iter().map(QueueName::stored).collect())
+}
+
+/// Returns whether queued work of a project needs values of a pool.
+pub async fn needs_pool(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    pool: PoolId,
+) -> Result<bool, Fault> {
+    // The id precedes nothing but other ids, or ends the name.
+    let needs = sqlx::query_scalar(
+        "select exists (
+             select from schedule
+             where customer_id = $1 and project_id = $2 and status = 'Queued'
+               and position(e'\\x1d' || $3::text in target_group) > 0
+         )",
+    );
+    Ok(needs.bind(customer).bind(project).bind(pool).fetch_one(db).await?)
 }
 
 /// Takes the first schedules off a queue. Skips those that other transactions have locked.

@@ -4,7 +4,7 @@ use assay_proto::{CustomerId, ExecutionId, Fault};
 use sqlx::{PgExecutor, PgTransaction};
 
 /// Returns queued executions of all customers that were requested longer ago than this and are not marked as
-/// waiting, the oldest first.
+/// waiting: the oldest of each customer first, so that those of one do not delay those of others.
 pub async fn waiting(
     db: impl PgExecutor<'_>,
     seconds: u32,
@@ -14,7 +14,7 @@ pub async fn waiting(
         "select customer_id, id from live_execution
          where status = 'Queued' and not has_waited
            and request_time < now() - make_interval(secs => $1)
-         order by request_time
+         order by row_number() over (partition by customer_id order by request_time), request_time
          limit $2",
     );
     Ok(waiting.bind(f64::from(seconds)).bind(limit).fetch_all(db).await?)
