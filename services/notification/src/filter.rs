@@ -39,8 +39,12 @@ impl Filter {
     pub(crate) fn read(filter: NotificationFilter, sees_audit: bool) -> Result<Self, Fault> {
         let given = |text: Option<String>| text.filter(|text| !text.is_empty());
         let mut check = Check::default();
+        // Clients choose their own words.
+        let of_clients =
+            filter.origin.as_deref().is_some_and(|it| it.eq_ignore_ascii_case("client"));
         let source = given(filter.source).map(|source| match Sources::find(&source) {
             Word::Known(known) => known.to_owned(),
+            Word::Misspelt(_) if of_clients => source,
             Word::Other => source,
             Word::Misspelt(_) => {
                 check.refuse("source", Sources::problem(&source));
@@ -50,6 +54,7 @@ impl Filter {
         let actions = Actions::of(source.as_deref());
         let action = given(filter.action).map(|action| match actions.find(&action) {
             Word::Known(known) => known.to_owned(),
+            Word::Misspelt(_) if of_clients => action,
             Word::Other => action,
             Word::Misspelt(_) => {
                 check.refuse("action", actions.problem(&action));
@@ -81,6 +86,11 @@ impl Filter {
             && events.is_none()
             && results.is_none()
             && !hides_audit
+    }
+
+    /// Returns whether it selects nearly all notifications: all but, perhaps, entries of the audit log.
+    pub(crate) fn is_wide(&self) -> bool {
+        Self { hides_audit: false, ..self.clone() }.is_none()
     }
 
     /// Returns the conditions on the columns of notifications. `first` is the number of the first parameter.
@@ -208,5 +218,12 @@ mod tests {
             ..NotificationFilter::default()
         };
         assert_eq!(Filter::read(filter, true).unwrap().source.as_deref(), Some("Deployment"));
+        let filter = NotificationFilter {
+            source: Some("Users".to_owned()),
+            action: Some("Complete".to_owned()),
+            origin: Some("Client".to_owned()),
+            ..NotificationFilter::default()
+        };
+        assert_eq!(Filter::read(filter, true).unwrap().source.as_deref(), Some("Users"));
     }
 }

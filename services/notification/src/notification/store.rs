@@ -9,6 +9,8 @@ use assay_rpc::{
     history::{self, SCANNED},
     list::{Rows, Slice},
 };
+use futures::TryStreamExt;
+use prost::Message;
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction, types::Json};
 use uuid::Uuid;
 
@@ -19,6 +21,9 @@ const COLUMNS: &str = Notification::COLUMNS;
 
 /// Maximum number of notifications that [`scan_after`] returns.
 const BATCH: i64 = 500;
+
+/// Size of the notifications in bytes after which [`scan_after`] returns no further ones.
+const BATCH_BYTES: usize = 1 << 20;
 
 /// Lists a slice of the notifications, newest first. A search through a long history takes several short
 /// queries.
@@ -74,7 +79,7 @@ pub(crate) async fn scan_after(
     filter: &Filter,
     after: i64,
 ) -> Result<Scan, Fault> {
-    let limit = if filter.is_none() { BATCH } else { SCANNED };
+    let limit = if filter.is_wide() { BATCH } else { SCANNED };
     let examined = sqlx::query_as(
         "select coalesce(max(position), $2), count(*) from (
              select position from notification
@@ -97,9 +102,18 @@ pub(crate) async fn scan_after(
          limit $4"
     )));
     let found = found.bind(customer).bind(after).bind(last).bind(BATCH);
-    let found = filter.bind(found).fetch_all(db).await?;
+    let mut rows = filter.bind(found).fetch(db);
+    let (mut found, mut size) = (Vec::new(), 0);
+    while size < BATCH_BYTES
+        && let Some(row) = rows.try_next().await?
+    {
+        size += row.notification.encoded_len();
+        found.push(row);
+    }
+    drop(rows);
+    let is_full = i64::try_from(found.len()).is_ok_and(|count| count == BATCH);
     match found.last() {
-        Some(last) if i64::try_from(found.len()).is_ok_and(|count| count == BATCH) => {
+        Some(last) if is_full || size >= BATCH_BYTES => {
             Ok(Scan { last: last.position, is_more: true, found })
         }
         _ => Ok(Scan { found, ..scan }),
