@@ -108,7 +108,8 @@ async fn show(
         @if runs.items.is_empty() && is_filtered { p.empty { "No run matches these filters." } }
         @else if runs.items.is_empty() { p.empty { "This test has not been executed yet." } }
         @else {
-            (Digest::of(&runs.items, &project.default_branch).summary())
+            // It is about the latest runs, which the first page has.
+            @if query.cursor.is_none() { (Digest::of(&runs.items, &project.default_branch).summary()) }
             (overview(&runs.items))
             (digest::causes(&runs.items, &case.project_id))
             (history_of(case, &runs, query))

@@ -15,6 +15,7 @@ use crate::{
     failure::{Failure, Problem},
     layout,
     session::{Next, Session, Token, forget},
+    text::{clean, plain},
 };
 
 pub(super) fn routes() -> Router<Console> {
@@ -86,10 +87,10 @@ fn rejected(failure: Failure, email: &str, next: &Next) -> Response {
 fn fields(email: &str, next: &Next, reason: Option<&str>) -> Markup {
     html! {
         form.login method="post" action="/login" {
-            @if let Some(reason) = reason { p.alert role="alert" { (reason) } }
+            @if let Some(reason) = reason { p.alert role="alert" { (plain(reason)) } }
             input type="hidden" name="next" value=(next.as_str());
             label for="email" { "Email" }
-            input #email name="email" type="email" autocomplete="username" required value=(email)
+            input #email name="email" type="email" autocomplete="username" required value=(clean(email))
                 autofocus[email.is_empty()];
             label for="password" { "Password" }
             input #password name="password" type="password" autocomplete="current-password" required

@@ -121,7 +121,7 @@ fn row(path: &str, monitor: &Monitor) -> Markup {
             span.mark {}
             div.what {
                 a href=(format!("{path}/{}", monitor.id)) { bdi { (plain(&monitor.name)) } }
-                p.small { (monitor.rule()) }
+                p.small { (plain(&monitor.rule())) }
             }
             span.marks { (state(monitor)) }
         }
@@ -191,7 +191,7 @@ async fn show(
     let body = html! {
         div.head { h1 { bdi { (plain(&monitor.name)) } } (state(&monitor)) }
         (announcement.show())
-        p.lead { (monitor.rule()) }
+        p.lead { (plain(&monitor.rule())) }
         p.facts {
             span.fact { "by " bdi { (plain(&monitor.created_by)) } }
             span.fact { (short_time(monitor.created_at)) }

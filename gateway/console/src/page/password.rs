@@ -14,6 +14,7 @@ use crate::{
     api::{Api, Console},
     failure::{Failure, Problem},
     layout,
+    text::{clean, plain},
 };
 
 /// Title of the page.
@@ -63,9 +64,9 @@ async fn request(
 fn fields(email: &str, reason: Option<&str>) -> Markup {
     html! {
         form.login method="post" action="/forgot-password" {
-            @if let Some(reason) = reason { p.alert role="alert" { (reason) } }
+            @if let Some(reason) = reason { p.alert role="alert" { (plain(reason)) } }
             label for="email" { "Email" }
-            input #email name="email" type="email" autocomplete="username" required value=(email) autofocus;
+            input #email name="email" type="email" autocomplete="username" required value=(clean(email)) autofocus;
             button.primary { "Send a link to choose a new one" }
             p.hint { a href="/login" { "Back to the login" } }
         }
@@ -75,7 +76,7 @@ fn fields(email: &str, reason: Option<&str>) -> Markup {
 fn sent(email: &str) -> Markup {
     html! {
         p {
-            "If there is an account for " b { (email) } ", a mail with a link is on its way. The link \
+            "If there is an account for " b { bdi { (plain(email)) } } ", a mail with a link is on its way. The link \
              works once, for an hour."
         }
         p { a href="/login" { "Back to the login" } }

@@ -139,7 +139,7 @@ fn marks(report: &ReportEntry) -> Markup {
                 span.small { (reviewer(&report.review)) }
             }
             @if report.attempts > 1 { span.small { (report.attempts) " attempts" } }
-            @if !report.change_reason.is_empty() { span.small.reason { (report.change_reason) } }
+            @if !report.change_reason.is_empty() { span.small.reason { (plain(&report.change_reason)) } }
             @if report.change == "Still" && let Some(since) = report.failing_since {
                 span.small { "since " (short_time(since)) }
             }

@@ -33,7 +33,7 @@ use crate::{
 const COLUMNS: u32 = 20;
 const CASES: u32 = 50;
 
-/// Number of executions whose branches and environments are offered as filters.
+/// Number of executions, archived or not, whose branches and environments are offered as filters.
 const RECENT: u32 = 100;
 
 /// Number of executions in the list below the grid.
@@ -83,6 +83,7 @@ async fn page(
 ) -> Result<impl IntoResponse, Failure> {
     let path = format!("/api/projects/{project}/testsets/{set}");
     let (grid, latest) = (format!("{path}/grid"), format!("{path}/executions"));
+    let history = format!("{latest}/history");
     let of = api.get::<Project>(&format!("/api/projects/{project}"), &()).await?;
     let filter = &query.filter;
     let branch = filter.branch.shown(&api, &latest, &of).await?;
@@ -97,7 +98,7 @@ async fn page(
     let (grid, executions, recent) = try_join!(
         api.get::<Grid>(&grid, &grid_query),
         api.list::<ExecutionEntry>(&latest, &selected),
-        api.list::<ExecutionEntry>(&latest, &[("limit", RECENT)]),
+        api.list::<ExecutionEntry>(&history, &[("limit", RECENT)]),
     )?;
     let name = name(&api, &path, &executions.items).await?;
 

@@ -14,7 +14,7 @@ use super::MEMBERSHIPS;
 use crate::{
     failure::Failure,
     session::{Session, Token},
-    text::plain,
+    text::{clean, plain},
 };
 
 #[derive(Deserialize)]
@@ -77,7 +77,7 @@ pub(super) fn row(membership: &Membership) -> Markup {
             }
             @if membership.pending {
                 form.time method="post" action=(format!("/account/memberships/{}/accept", membership.id)) {
-                    button aria-label=(format!("Accept the invitation of {}", membership.customer_name)) {
+                    button aria-label=(format!("Accept the invitation of {}", clean(&membership.customer_name))) {
                         "Accept"
                     }
                 }
@@ -85,7 +85,7 @@ pub(super) fn row(membership: &Membership) -> Markup {
                 form.time method="post" action="/account/customer" {
                     input type="hidden" name="customer" value=(membership.customer_id);
                     @if !membership.current {
-                        button aria-label=(format!("Switch to {}", membership.customer_name)) { "Switch" }
+                        button aria-label=(format!("Switch to {}", clean(&membership.customer_name))) { "Switch" }
                     }
                 }
             }

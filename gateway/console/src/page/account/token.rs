@@ -12,7 +12,7 @@ use crate::{
     page::{paged::unless_empty, upload::copyable},
     record::Time,
     session::Session,
-    text::{plain, short_time},
+    text::{clean, plain, short_time},
 };
 
 /// Path of the interface.
@@ -101,7 +101,7 @@ pub(super) fn row(token: &ApiToken) -> Markup {
             }
             span.marks {}
             form.time method="post" action=(format!("/account/tokens/{}/delete", token.id)) {
-                button aria-label=(format!("Delete {}", token.name)) { "Delete" }
+                button aria-label=(format!("Delete {}", clean(&token.name))) { "Delete" }
             }
         }
     }

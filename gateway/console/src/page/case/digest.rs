@@ -45,7 +45,6 @@ impl<'a> Digest<'a> {
                 others.push(other);
             }
         }
-        others.truncate(BRANCHES);
         Self { branch, runs: of_branch, others }
     }
 
@@ -84,9 +83,12 @@ impl<'a> Digest<'a> {
                     } @else if let Some(last) = self.failures().next() { ", the last time at " (begin(last)) }
                     @if !self.others.is_empty() {
                         @if self.failing_since().is_some() { "; passes on " } @else { "; fails on " }
-                        @for (nr, other) in self.others.iter().enumerate() {
+                        @for (nr, other) in self.others.iter().take(BRANCHES).enumerate() {
                             @if nr > 0 { ", " }
                             bdi { (plain(other)) }
+                        }
+                        @if self.others.len() > BRANCHES {
+                            " and " (number((self.others.len() - BRANCHES).try_into().unwrap_or(i64::MAX))) " more"
                         }
                     }
                     "."

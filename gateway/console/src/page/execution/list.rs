@@ -16,7 +16,7 @@ use crate::{
         row::{Rows, row},
     },
     record::ReportEntry,
-    text::ansi,
+    text::{ansi, clean},
 };
 
 /// Number of results on a page.
@@ -79,7 +79,7 @@ fn tools(place: &Place, tab: Tab, filter: &Filter) -> Markup {
                 input type="hidden" name="view" value="all";
                 label.field.wide {
                     span { "Test" }
-                    input type="search" name="q" value=[filter.q.as_deref()];
+                    input type="search" name="q" value=[filter.q.as_deref().map(clean)];
                 }
                 (choice("result", "Result", &results, filter.result.as_deref()))
                 @if place.id.is_some() {

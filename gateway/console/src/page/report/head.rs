@@ -71,7 +71,7 @@ fn badges(report: &Report) -> Markup {
         @if let Some(change) = change { span class="badge none" { (change) } }
         @if report.is_flaky || report.change == "Flaky" { span.badge.flaky { "flaky" } }
         @if report.is_muted { span.badge.none { "muted" } }
-        @if !report.change_reason.is_empty() { span.small.reason { (report.change_reason) } }
+        @if !report.change_reason.is_empty() { span.small.reason { (plain(&report.change_reason)) } }
     }
 }
 

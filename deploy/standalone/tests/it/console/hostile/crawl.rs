@@ -140,7 +140,11 @@ async fn fill(reader: &Reader) -> (Value, String) {
         "Ticket": "javascript:alert(1)//\"><img src=x onerror=alert(1)>",
         "Known": {"MutedUntil": in_days(1)}});
     api.put(&format!("{at}/reviews"), review).await.ok();
-    api.post("/api/users/current/tokens", json!({"Name": EVIL})).await;
+    let token = json!({"Name": EVIL, "UsagePermission": "Read"});
+    api.post("/api/users/current/tokens", token).await.created();
+    let monitor = json!({"Name": name(8), "Measure": "Recoveries", "Threshold": 3, "Action": "Mute",
+        "Branch": EVIL, "DryRun": true});
+    api.post(&format!("/api/projects/{}/monitors", id(&project)), monitor).await.created();
     (execution, at)
 }
 
@@ -155,7 +159,11 @@ async fn no_page_runs_hides_or_repeats_without_end_what_results_contain() {
     for kind in ["projects", "executions", "reports", "cases", "account"] {
         assert!(read.contains(kind), "{kind} in {read:?}");
     }
-    assert!(pages.iter().any(|(path, _)| path.contains("/knownfailures")), "{read:?}");
+    for part in ["/knownfailures", "/monitors/"] {
+        assert!(pages.iter().any(|(path, _)| path.contains(part)), "{part} in {read:?}");
+    }
+    let search = format!("/executions/{}?view=all&q=%E2%80%AE", id(&execution));
+    assert!(!crawl(&reader, &search, true).await.is_empty());
 
     let share = reader.api().post(&format!("{at}/shares"), json!({})).await.created();
     let shared = format!("/shared/{}", share["Token"].as_str().unwrap());
