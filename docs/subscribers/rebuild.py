@@ -3,8 +3,8 @@
     pip install -r requirements.txt
     python rebuild.py nats://127.0.0.1:4222 billing state.json [DOMAIN]
 
-It needs no request to Assay. It may be killed at any time, share nothing with other processes, and receive
-messages twice or in another order: the versions of records say which message is the latest.
+It needs no request to Assay, and `subscriber.py` beside it. It may be killed at any time, and may receive messages
+twice or in another order: the versions of records say which message is the latest.
 """
 
 import asyncio
@@ -13,6 +13,9 @@ import os
 import sys
 
 import nats
+from nats.js.errors import APIError
+
+from subscriber import bind, check
 
 
 def apply(state, event):
@@ -22,6 +25,8 @@ def apply(state, event):
     data = event["data"]
     if data["ExecutionId"] is None or data["RecordVersion"] is None:
         return
+    if data["Source"] not in ("TestSet", "TestCase"):
+        return
     execution = state.setdefault(data["ExecutionId"], {"RecordVersion": 0, "Reports": {}})
     version = int(data["RecordVersion"])
     if data["Source"] == "TestCase":  # TestCase.Finished and TestCase.Reviewed
@@ -30,18 +35,12 @@ def apply(state, event):
             report.update(RecordVersion=version, Status=data["State"], **{
                 name: data[name] for name in ("TestCaseIdentifier", "Result", "Change")
             })
-    elif data["Source"] == "TestSet" and version > execution["RecordVersion"]:
+    elif version > execution["RecordVersion"]:
         execution.update(RecordVersion=version, Status=data["State"], **{
             name: data[name]
             for name in ("ProjectId", "TestSetId", "TestSetName", "Result", "Statistic", "Changes",
                          "Verdict", "Branch", "Commit", "Build", "Url", "Path")
         })
-
-
-def is_complete(execution):
-    """Whether an execution has ended and all of its reports have arrived."""
-    ended = execution.get("Status") in ("Completed", "Canceled")
-    return ended and len(execution["Reports"]) == execution["Statistic"]["TestCasesTotal"]
 
 
 def save(state, path):
@@ -54,12 +53,9 @@ def save(state, path):
 
 
 async def main(url, name, path, domain=None):
-    connection = await nats.connect(url, max_reconnect_attempts=-1)
-    jetstream = connection.jetstream(domain=domain) if domain else connection.jetstream()
-    consumer = await jetstream.pull_subscribe_bind(durable=name, stream="ASSAY_NOTIFICATIONS")
-    info = await consumer.consumer_info()  # Fails if the subscriber was not added.
+    consumer = await bind(url, name, domain)
     # More than Assay sends before they are acknowledged would only be waited for.
-    batch = min(100, info.config.max_ack_pending)
+    batch = min(100, (await consumer.consumer_info()).config.max_ack_pending)
     state = {}
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
@@ -68,7 +64,8 @@ async def main(url, name, path, domain=None):
         try:
             # Messages that arrive within a second are saved at once.
             messages = await consumer.fetch(batch, timeout=1)
-        except nats.errors.TimeoutError:
+        except (nats.errors.TimeoutError, APIError):
+            await check(consumer, name)
             continue
         for message in messages:
             apply(state, json.loads(message.data))

@@ -16,16 +16,7 @@ STREAM = "ASSAY_NOTIFICATIONS"
 
 
 async def main(url, name, path, domain=None):
-    connection = await nats.connect(url, max_reconnect_attempts=-1)
-    jetstream = connection.jetstream(domain=domain) if domain else connection.jetstream()
-    consumer = await jetstream.pull_subscribe_bind(durable=name, stream=STREAM)
-    # Without a consumer or a permission, requests for messages time out as they do without messages.
-    try:
-        await consumer.consumer_info()
-    except NotFoundError:
-        sys.exit(missing(name))
-    except nats.errors.Error as error:
-        sys.exit(f"cannot read the consumer {name}: {error!r}. Check the URL, the user and the domain.")
+    consumer = await bind(url, name, domain)
     with open(path, "a+", encoding="utf-8") as file:
         # In practice, store the id as a key in your database, in the transaction of your effects.
         file.seek(0)
@@ -43,6 +34,21 @@ async def main(url, name, path, domain=None):
                 os.fsync(file.fileno())
                 seen.add(event["id"])
             await message.ack()  # Only after the event is on disk.
+
+
+async def bind(url, name, domain=None):
+    """Returns the consumer of a subscriber. Ends the program if it does not exist."""
+    connection = await nats.connect(url, max_reconnect_attempts=-1)
+    jetstream = connection.jetstream(domain=domain) if domain else connection.jetstream()
+    consumer = await jetstream.pull_subscribe_bind(durable=name, stream=STREAM)
+    # Without a consumer or a permission, requests for messages time out as they do without messages.
+    try:
+        await consumer.consumer_info()
+    except NotFoundError:
+        sys.exit(missing(name))
+    except nats.errors.Error as error:
+        sys.exit(f"cannot read the consumer {name}: {error!r}. Check the URL, the user and the domain.")
+    return consumer
 
 
 async def check(consumer, name):
@@ -63,4 +69,5 @@ def missing(name):
     )
 
 
-asyncio.run(main(*sys.argv[1:]))
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
