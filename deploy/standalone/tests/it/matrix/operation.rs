@@ -221,8 +221,9 @@ pub(crate) fn body(operation: &Operation, own: impl Fn(&str) -> String) -> Value
             "MutedUntil": in_days(30),
         }),
         "create_cause_rule" | "preview_cause_rule" => json!({"Pattern": "on shard [a-z]+"}),
-        // Secured values need a further permission.
-        "create_pool" => json!({"Name": "New", "Values": [{"Contents": [{"Content": "ada"}]}]}),
+        "create_pool" => {
+            json!({"Name": "New", "Values": [{"Contents": [{"Content": "ada", "IsSecured": true}]}]})
+        }
         "start_execution" => json!({"Mode": "External"}),
         "lease_schedules" => json!({"TargetGroup": "none", "MaxSchedules": 1}),
         "report_results" => {
