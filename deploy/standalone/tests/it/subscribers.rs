@@ -21,7 +21,7 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use crate::world::World;
+use crate::world::{World, id};
 
 const NOTIFICATIONS: Stream = Stream::of("notifications");
 
@@ -98,12 +98,16 @@ async fn subscribe_with(nats: &Client, name: &str, at_once: u16, patience: Durat
     .await;
 }
 
-async fn notify(api: &Api, count: usize) {
+/// Creates notifications, and returns the id of the last one.
+async fn notify(api: &Api, count: usize) -> String {
+    let mut last = String::new();
     for number in 0..count {
         let notification = json!({"Source": "Build", "SourceId": number.to_string(), "Target": "Cluster",
                           "Action": "Deployed"});
-        api.post("/api/notifications", notification).await.created();
+        let created = api.post("/api/notifications", notification).await.created();
+        id(&created).clone_into(&mut last);
     }
+    last
 }
 
 /// The ids of all messages in the stream, in order.
@@ -171,10 +175,10 @@ async fn the_examples_receive_every_notification_and_resume_after_a_restart() {
         }
     }
     let running: Vec<Child> = subscribers.iter().map(Subscriber::start).collect();
-    notify(&world.api, 5).await;
+    let last = notify(&world.api, 5).await;
 
     let expected = eventually("all notifications to be published", || async {
-        Some(published(&nats).await).filter(|ids| ids.len() >= 125)
+        Some(published(&nats).await).filter(|ids| ids.last() == Some(&last))
     })
     .await;
     for subscriber in &subscribers {

@@ -16,6 +16,9 @@ use crate::{
 const ALL: &str = "Login, Read, Write, Execute, Accept, Reject, UserSettings, UserManagement, \
                    Automation, ExecutionTimes, Invoicing";
 
+/// How many of the tenant's executions have ended.
+const ENDED_EXECUTIONS: u64 = 3;
+
 /// A customer and a user with all its permissions.
 pub(crate) struct Tenant {
     pub(crate) api: Api,
@@ -219,12 +222,16 @@ impl Tenant {
             let is_changed = |it: &Value| it["Target"] == "Project" && it["Action"] == "Changed";
             let set = self.api.get(&self.set()).await.ok();
             let latest = &set["LastExecutionStatistic"]["ExecutionId"];
+            let times = self.api.get("/api/executiontimes").await.ok();
+            let times = times.as_array().unwrap().iter();
+            let counted = times.filter_map(|time| time["Executions"].as_u64()).sum::<u64>();
             (case["LastResult"] == "Passed"
                 && of_executions.count() >= 4
                 && known[0]["Action"] == "Created"
                 && notifications.any(is_changed)
-                && latest == self.id("latestExecutionId"))
-            .then_some(())
+                && latest == self.id("latestExecutionId")
+                && counted == ENDED_EXECUTIONS)
+                .then_some(())
         })
         .await;
     }

@@ -9,6 +9,7 @@ use std::{
 
 use axum::{
     Json, Router,
+    body::Bytes,
     extract::{Path as At, Query, State},
     http::StatusCode,
     response::{IntoResponse, Response},
@@ -83,6 +84,7 @@ async fn open(State(executions): State<Executions>, Json(input): Json<Value>) ->
 async fn report(
     State(executions): State<Executions>,
     At((_, id)): At<(Uuid, Uuid)>,
+    _whole: Bytes,
 ) -> (StatusCode, Json<Value>) {
     let open = &mut executions.lock()[usize::try_from(id.as_u128()).unwrap()];
     if open.has_ended {
