@@ -61,17 +61,16 @@ async fn take(
 ) -> Result<Vec<Schedule>, Fault> {
     let (mut schedules, mut room) = (Vec::new(), input.max_schedules());
     let mut free = HashMap::new();
-    let (limited, others): (Vec<_>, Vec<_>) = queues.iter().partition(|queue| queue.is_limited());
-    let mut tried = [limited.len(), others.len()].map(|count| count.min(MOST_TRIED));
+    let mut tried = [0; 2];
     for queue in queues {
-        let left = &mut tried[usize::from(!queue.is_limited())];
+        let tried = &mut tried[usize::from(queue.is_limited())];
         if room == 0 {
             break;
         }
-        if *left == 0 {
+        if *tried == MOST_TRIED {
             continue;
         }
-        *left -= 1;
+        *tried += 1;
         let most = match queue.exclusive() {
             Some(environment) => {
                 i32::from(lease::occupation::is_free(tx, customer, environment).await?)
