@@ -1,6 +1,8 @@
 //! The pages, in a module for each noun.
 
 mod account;
+mod announcement;
+mod backtest;
 mod branch;
 mod case;
 mod case_state;

@@ -72,6 +72,12 @@ mod tests {
         let backtest = of_project("/testsets/{testSetId}/backtests");
         let backtest: Backtest = answer(document, &backtest, "post");
         assert_eq!(backtest.differences[0].replayed, "Failed");
+        let backtest = of_project("/monitors/backtests");
+        let backtest: MonitorBacktest = answer(document, &backtest, "post");
+        assert_eq!(backtest.actions[0].action.label(false).1, "Would have muted");
+        let actions: Vec<TakenAction> =
+            read(document, &of_project("/monitors/{monitorId}/actions"));
+        assert_eq!(actions[0].action.label(true).1, "Muted");
         let insights: Vec<Insight> = read(document, &of_project("/insights"));
         assert_eq!(insights[0].outcomes, "PPFPPPFP");
         let incidents: Vec<IncidentEntry> = read(document, &of_project("/incidents"));

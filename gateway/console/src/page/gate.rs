@@ -15,11 +15,12 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
+    backtest::{self, number_of},
     paged::unless_empty,
-    part::{below_set, facts, number_field},
+    part::{below_set, check_field, facts, number_field},
 };
 use crate::{
-    api::{Api, Console},
+    api::Console,
     failure::Failure,
     layout::Page,
     record::{Backtest, BacktestDifference, Gate, Project, TestSet},
@@ -73,10 +74,7 @@ impl Entry {
     /// Returns the rules for the interface, which checks them. The form does not have the required test
     /// cases.
     fn gate(&self, required: &[String]) -> Value {
-        let read = |text: &Option<String>| {
-            let text = text.as_deref()?.trim();
-            Some(text.parse().map_or_else(|_| json!(text), Value::Number))
-        };
+        let read = |text: &Option<String>| number_of(text.as_deref());
         json!({
             "MaxNewFailures": read(&self.max_new_failures),
             "AllowKnownFailures": self.allow_known_failures.is_some(),
@@ -134,9 +132,10 @@ async fn show(
     let required = &record.gate.required_test_cases;
     let mut replayed = None;
     if let Some(entry) = entry.as_ref().filter(|_| problem.is_none()) {
-        match replay(api, &path, &entry.gate(required)).await {
+        let gate = json!({ "Gate": entry.gate(required) });
+        match backtest::replay(api, &format!("{path}/backtests"), &gate).await? {
             Ok(backtest) => replayed = Some(backtest),
-            Err(failure) => problem = Some(failure.of_input()?),
+            Err(reason) => problem = Some(reason),
         }
     }
     let entry = entry.unwrap_or_else(|| Entry::of(&record.gate));
@@ -156,10 +155,6 @@ async fn show(
     Ok((status, Page { user, title, trail, body }).into_response())
 }
 
-async fn replay(api: &Api, path: &str, gate: &Value) -> Result<Backtest, Failure> {
-    api.send(Method::POST, &format!("{path}/backtests"), &json!({ "Gate": gate })).await
-}
-
 /// Returns the paths of the project and of the test set in the interface.
 fn paths(project: Uuid, set: Uuid) -> (String, String) {
     (format!("/api/projects/{project}"), format!("/api/projects/{project}/testsets/{set}"))
@@ -174,17 +169,14 @@ fn form(project: Uuid, set: Uuid, entry: &Entry, required: usize, may_save: bool
         ("longestFlakyBreak", "Longest break", (1, Some(10)), &entry.longest_flaky_break),
         ("flakyWithinRuns", "Within results", (5, Some(50)), &entry.flaky_within_runs),
     ];
+    let page = format!("/projects/{project}/sets/{set}/gate");
     html! {
-        form.filters action=(format!("/projects/{project}/sets/{set}/gate")) {
+        form.filters action=(page) {
             @for (name, label, bounds, value) in fields {
                 (number_field(name, label, bounds, value.as_deref()))
             }
-            label.check {
-                input type="checkbox" name="allowKnownFailures" value="true"
-                    checked[entry.allow_known_failures.is_some()];
-                " Known failures are allowed"
-            }
-            button name="replay" value="true" { "Try over the last 90 days" }
+            (check_field("allowKnownFailures", "Known failures are allowed", entry.allow_known_failures.is_some()))
+            (backtest::button(&page))
             @if may_save { button.quiet formmethod="post" { "Save" } }
         }
         @if required > 0 {
@@ -195,20 +187,17 @@ fn form(project: Uuid, set: Uuid, entry: &Entry, required: usize, may_save: bool
 
 /// The executions of which the rules change the verdict.
 fn answer(replayed: &Backtest) -> Markup {
-    html! {
-        section aria-labelledby="replayed" {
-            h2 #replayed { "Over the last 90 days" }
-            p.facts role="status" {
-                span.fact { b { (number(replayed.passed)) } " of " (counted(replayed.executions, "execution")) " pass" }
-                span.fact { b { (number(replayed.blocked)) } " blocked that passed" }
-                span.fact { b { (number(replayed.let_through)) } " let through that failed" }
-            }
-            @if replayed.next_cursor.is_some() {
-                p.hint { "Only the latest executions were replayed: the time of a page is limited." }
-            }
-            ol.rows { @for difference in &replayed.differences { (row(difference)) } }
-        }
-    }
+    let executions = counted(replayed.executions, "execution");
+    let facts = [
+        html! { b { (number(replayed.passed)) } " of " (executions) " pass" },
+        html! { b { (number(replayed.blocked)) } " blocked that passed" },
+        html! { b { (number(replayed.let_through)) } " let through that failed" },
+    ];
+    let is_part = replayed.next_cursor.is_some();
+    let hint = is_part.then(|| {
+        html! { "Only the latest executions were replayed: the time of a page is limited." }
+    });
+    backtest::answer(&facts, hint.as_ref(), replayed.differences.iter().map(row))
 }
 
 fn row(difference: &BacktestDifference) -> Markup {

@@ -1,6 +1,7 @@
 //! `/projects/{projectId}/monitors` and each of them: rules that mute or skip test cases while they are flaky or
 //! slow, and what they have done or would have done.
 
+mod action;
 mod form;
 
 use axum::{
@@ -10,18 +11,17 @@ use axum::{
     routing::{get, post},
 };
 use futures::try_join;
-use http::{Method, StatusCode};
+use http::Method;
 use maud::{Markup, html};
-use serde::Deserialize;
 use uuid::Uuid;
 
-use self::form::Entry;
-use super::{paged::Paged, part::below_project, row::place};
+use self::form::{Entry, Filled};
+use super::{announcement::Announcement, paged::Paged, part::below_project};
 use crate::{
-    api::{Console, List},
+    api::Console,
     failure::Failure,
     layout::{Crumb, Page},
-    record::{Monitor, MonitorAction, Project},
+    record::{Monitor, Project, TakenAction},
     session::Session,
     text::{number, plain, short_time},
 };
@@ -37,30 +37,19 @@ pub(super) fn routes() -> Router<Console> {
         .route("/projects/{project}/monitors/{monitor}/delete", post(delete))
 }
 
-/// The last form, as the address states it.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Announcement {
-    saved: Option<String>,
-    deleted: Option<String>,
-}
-
-impl Announcement {
-    fn show(&self) -> Markup {
-        html! {
-            @if self.saved.is_some() { p.done role="status" { "Saved." } }
-            @if self.deleted.is_some() { p.done role="status" { "Deleted." } }
-        }
-    }
-}
-
 async fn list(
     session: Session,
     Path(id): Path<Uuid>,
     Query(query): Query<Paged<()>>,
     Query(announcement): Query<Announcement>,
+    Query(entry): Query<Entry>,
 ) -> Result<Response, Failure> {
-    show_all(&session, id, &query, &announcement, (&Entry::new(), None)).await
+    let filled = if entry.is_tried() && session.user.may("Accept") {
+        Filled::tried(&session.api, id, entry).await?
+    } else {
+        Filled::with(Entry::new())
+    };
+    show_all(&session, id, &query, &announcement, &filled).await
 }
 
 /// Creates a monitor. One that is refused stays in the form.
@@ -78,9 +67,8 @@ async fn create(
         Err(failure) => failure.of_conflict().or_else(Failure::of_input)?,
     };
     let (query, announcement) = (Paged::default(), Announcement::default());
-    let refused = (&entry, Some(problem.as_str()));
-    let page = show_all(&session, id, &query, &announcement, refused).await?;
-    Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+    let filled = Filled::refused(entry, problem);
+    show_all(&session, id, &query, &announcement, &filled).await
 }
 
 async fn show_all(
@@ -88,7 +76,7 @@ async fn show_all(
     id: Uuid,
     query: &Paged<()>,
     announcement: &Announcement,
-    (entry, problem): (&Entry, Option<&str>),
+    filled: &Filled,
 ) -> Result<Response, Failure> {
     let project = format!("/api/projects/{id}");
     let (monitors, listed) = (format!("{project}/monitors"), query.listed(MONITORS));
@@ -107,12 +95,12 @@ async fn show_all(
         (query.pager(&path, monitors.next.as_deref()))
         @if user.may("Accept") {
             h2 { "New monitor" }
-            (form::form(&path, entry, None, problem))
+            (filled.show(&path))
         }
     };
     let title = format!("Monitors · {}", project.name);
     let trail = below_project(&project);
-    Ok(Page { user, title, trail, body }.into_response())
+    Ok((filled.status(), Page { user, title, trail, body }).into_response())
 }
 
 fn row(path: &str, monitor: &Monitor) -> Markup {
@@ -140,8 +128,14 @@ async fn page(
     Path((project, id)): Path<(Uuid, Uuid)>,
     Query(query): Query<Paged<()>>,
     Query(announcement): Query<Announcement>,
+    Query(entry): Query<Entry>,
 ) -> Result<Response, Failure> {
-    show(&session, (project, id), &query, &announcement, None).await
+    let filled = if entry.is_tried() && session.user.may("Accept") {
+        Some(Filled::tried(&session.api, project, entry).await?)
+    } else {
+        None
+    };
+    show(&session, (project, id), &query, &announcement, filled).await
 }
 
 /// Changes a monitor, unless somebody else has changed it since. A change that is refused stays in the form.
@@ -165,9 +159,9 @@ async fn save(
         },
     };
     let (query, announcement) = (Paged::default(), Announcement::default());
-    let refused = Some((entry, problem));
-    let page = show(&session, (project, id), &query, &announcement, refused).await?;
-    Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+    let present = session.api.get::<Monitor>(&path, &()).await?;
+    let filled = Filled::refused(entry.based_on(&present.data_version), problem);
+    show(&session, (project, id), &query, &announcement, Some(filled)).await
 }
 
 async fn show(
@@ -175,7 +169,7 @@ async fn show(
     (project, id): (Uuid, Uuid),
     query: &Paged<()>,
     announcement: &Announcement,
-    refused: Option<(Entry, String)>,
+    filled: Option<Filled>,
 ) -> Result<Response, Failure> {
     let path = format!("/api/projects/{project}");
     let monitor = format!("{path}/monitors/{id}");
@@ -183,11 +177,10 @@ async fn show(
     let (of, monitor, actions) = try_join!(
         api.get::<Project>(&path, &()),
         api.get::<Monitor>(&monitor, &()),
-        api.list::<MonitorAction>(&actions, &listed),
+        api.list::<TakenAction>(&actions, &listed),
     )?;
     let page = format!("/projects/{project}/monitors/{id}");
-    let (entry, problem) = refused.unzip();
-    let entry = entry.unwrap_or_else(|| Entry::of(&monitor));
+    let filled = filled.unwrap_or_else(|| Filled::with(Entry::of(&monitor)));
     let body = html! {
         div.head { h1 { bdi { (plain(&monitor.name)) } } (state(&monitor)) }
         (announcement.show())
@@ -196,11 +189,11 @@ async fn show(
             span.fact { "by " bdi { (plain(&monitor.created_by)) } }
             span.fact { (short_time(monitor.created_at)) }
         }
-        (done(&monitor, &actions))
+        (action::done(&monitor, &actions))
         (query.pager(&page, actions.next.as_deref()))
         @if user.may("Accept") {
             h2 { "Change" }
-            (form::form(&page, &entry, Some(&monitor.data_version), problem.as_deref()))
+            (filled.show(&page))
             details {
                 summary { "Delete this monitor" }
                 p.hint { "States of tests that it has set stay until their end." }
@@ -210,40 +203,8 @@ async fn show(
     };
     let mut trail = below_project(&of);
     trail.push(Crumb(format!("/projects/{project}/monitors"), html! { "Monitors" }));
-    Ok(Page { user, title: monitor.name.clone(), trail, body }.into_response())
-}
-
-/// The actions that a monitor has taken, or would have taken.
-fn done(monitor: &Monitor, actions: &List<MonitorAction>) -> Markup {
-    html! {
-        h2 { @if monitor.dry_run { "Actions it would have taken" } @else { "Actions taken" } }
-        @if actions.items.is_empty() {
-            p.empty { "Nothing in the last 90 days. Monitors act after the end of an execution." }
-        }
-        ol.rows.spaced { @for action in &actions.items { (action_row(action)) } }
-    }
-}
-
-fn action_row(action: &MonitorAction) -> Markup {
-    let (class, label) = action.label();
-    html! {
-        li.row.past {
-            span.mark {}
-            div.what {
-                a href=(format!("/cases/{}", action.test_case_id)) {
-                    bdi { (plain(&action.test_case_name)) }
-                }
-                (place(&action.test_case_identifier, &action.test_case_name))
-                p.small { (plain(&action.reason)) }
-            }
-            span.marks {
-                span class=(format!("badge {class}")) { (label) }
-                a.small href=(format!("/executions/{}", action.execution_id)) {
-                    (short_time(action.time))
-                }
-            }
-        }
-    }
+    let title = monitor.name.clone();
+    Ok((filled.status(), Page { user, title, trail, body }).into_response())
 }
 
 async fn delete(

@@ -160,15 +160,35 @@ pub(super) fn text_field(name: &str, label: &str, value: Option<&str>) -> Markup
 
 /// A labelled choice of a filter.
 pub(super) fn choice(name: &str, label: &str, options: &[&str], value: Option<&str>) -> Markup {
+    let options = [("", "any")].into_iter().chain(options.iter().map(|option| (*option, *option)));
+    select_field(name, label, options, value.unwrap_or_default())
+}
+
+/// A labelled choice between values, each of which has a label.
+pub(super) fn select_field<'a>(
+    name: &str,
+    label: &str,
+    options: impl IntoIterator<Item = (&'a str, &'a str)>,
+    value: &str,
+) -> Markup {
     html! {
         label.field {
             span { (label) }
             select name=(name) {
-                option value="" { "any" }
-                @for option in options {
-                    option value=(option) selected[value == Some(option)] { (option) }
+                @for (option, meaning) in options {
+                    option value=(clean(option)) selected[option == value] { (clean(meaning)) }
                 }
             }
+        }
+    }
+}
+
+/// A labelled box to check.
+pub(super) fn check_field(name: &str, label: &str, is_checked: bool) -> Markup {
+    html! {
+        label.check {
+            input type="checkbox" name=(name) value="true" checked[is_checked];
+            " " (label)
         }
     }
 }

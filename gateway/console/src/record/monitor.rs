@@ -22,33 +22,63 @@ pub(crate) struct Monitor {
     pub(crate) data_version: String,
 }
 
+/// What a monitor does with a test case.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct MonitorAction {
-    pub(crate) time: Time,
     pub(crate) test_case_id: String,
     pub(crate) test_case_identifier: String,
     pub(crate) test_case_name: String,
     pub(crate) execution_id: String,
     pub(crate) action: String,
     pub(crate) reason: String,
+}
+
+/// An action that a monitor has taken, or would have taken if it were not dry.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct TakenAction {
+    #[serde(flatten)]
+    pub(crate) action: MonitorAction,
+    pub(crate) time: Time,
     pub(crate) is_dry: bool,
 }
 
+/// What a monitor would have done in the past.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct MonitorBacktest {
+    pub(crate) executions: i64,
+    pub(crate) raised: i64,
+    pub(crate) recovered: i64,
+    pub(crate) broken: i64,
+    pub(crate) actions: Vec<ReplayedAction>,
+    /// The time of the first execution that is left.
+    pub(crate) left_from: Option<Time>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct ReplayedAction {
+    #[serde(flatten)]
+    pub(crate) action: MonitorAction,
+    pub(crate) request_time: Time,
+}
+
 impl MonitorAction {
-    /// Returns the CSS class and the label of the action.
-    pub(crate) fn label(&self) -> (&'static str, &'static str) {
-        match (self.action.as_str(), self.is_dry) {
-            ("Skipped", false) => ("flaky", "Skipped"),
-            ("Skipped", true) => ("none", "Would have skipped"),
-            ("Notified", false) => ("flaky", "Notified"),
-            ("Notified", true) => ("none", "Would have notified"),
-            ("Recovered", false) => ("pass", "Recovered"),
-            ("Recovered", true) => ("none", "Recovered (dry run)"),
-            ("Broken", false) => ("fail", "Broken"),
-            ("Broken", true) => ("none", "Broken (dry run)"),
-            (_, false) => ("flaky", "Muted"),
-            (_, true) => ("none", "Would have muted"),
+    /// Returns the CSS class and the label of the action, which was taken or would have been.
+    pub(crate) fn label(&self, is_taken: bool) -> (&'static str, &'static str) {
+        match (self.action.as_str(), is_taken) {
+            ("Skipped", true) => ("flaky", "Skipped"),
+            ("Skipped", false) => ("none", "Would have skipped"),
+            ("Notified", true) => ("flaky", "Notified"),
+            ("Notified", false) => ("none", "Would have notified"),
+            ("Recovered", true) => ("pass", "Recovered"),
+            ("Recovered", false) => ("none", "Would have lifted: recovered"),
+            ("Broken", true) => ("fail", "Broken"),
+            ("Broken", false) => ("none", "Would have lifted: broken"),
+            (_, true) => ("flaky", "Muted"),
+            (_, false) => ("none", "Would have muted"),
         }
     }
 }

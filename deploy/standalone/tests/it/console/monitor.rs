@@ -8,12 +8,12 @@ use super::{Reader, filled, junit};
 use crate::{browser::Browser, customer::Customer};
 
 impl Reader {
-    async fn text(&self, path: &str) -> String {
+    pub(super) async fn text(&self, path: &str) -> String {
         let page = self.get(path).await;
         String::from_utf8_lossy(&page.expect(200).body).into_owned()
     }
 
-    async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(super) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         let request = self.request(Method::POST, path).header("origin", &self.url);
         Answer::of(filled(request, fields)).await
     }
@@ -96,4 +96,74 @@ async fn a_monitor_is_tried_dry_then_switched_on_and_deleted() {
     reader.get(&page).await.expect(404);
     reader.post(&format!("{page}/delete"), &[]).await.expect(303);
     browser.client.clone().close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_monitor_is_tried_on_the_past_before_it_is_created() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, _) = reader.upload(&junit("", "")).await;
+    for message in ["", "no bank", "", "no bank", "", "no bank"] {
+        reader.upload(&junit(message, "")).await;
+    }
+    let project = execution["ProjectId"].as_str().unwrap();
+    let monitors = format!("/projects/{project}/monitors");
+    let tried = |runs: &str| {
+        format!(
+            "{monitors}?name=&measure=Recoveries&threshold=2&runs={runs}&branch=&action=Mute\
+             &recoverAfter=10&dryRun=true&replay=true"
+        )
+    };
+    // Executions are judged soon after their ends.
+    let answer = eventually("what it would have muted", || async {
+        let text = reader.text(&tried("20")).await;
+        let said = ["7 executions of its branch", "Would have muted"];
+        said.iter().all(|said| text.contains(said)).then_some(text)
+    })
+    .await;
+    let row = answer.split("<li").find(|row| row.contains("Would have muted")).unwrap();
+    for part in ["pays by card", "recovered 2 times", "href=\"/cases/", "href=\"/executions/"] {
+        assert!(row.contains(part), "{part}: {row}");
+    }
+
+    // What was typed stays. A monitor that is tried is not created.
+    let browser = Browser::open_without_scripts().await;
+    reader.open(&browser, &monitors).await;
+    browser.type_into("[name=name]", "Flaky tests").await;
+    browser.find("[name=threshold]").await.clear().await.unwrap();
+    browser.type_into("[name=threshold]", "2").await;
+    browser.click("button[name=replay]").await;
+    browser
+        .read_until("section[aria-labelledby=replayed] .rows", |text| {
+            text.contains("pays by card") && text.contains("Would have muted")
+        })
+        .await;
+    let at = browser.client.current_url().await.unwrap();
+    assert_eq!(at.fragment(), Some("replayed"));
+    let name = browser.find("[name=name]").await.prop("value").await.unwrap();
+    assert_eq!(name.as_deref(), Some("Flaky tests"));
+    let list = format!("/api{monitors}");
+    assert_eq!(reader.api().get(&list).await.ok(), json!([]));
+    browser.click(".filters button").await;
+    browser.read_until(".done", |text| text == "Saved.").await;
+
+    // A change is tried with the version that the user has seen.
+    browser.find("[name=threshold]").await.clear().await.unwrap();
+    browser.type_into("[name=threshold]", "50").await;
+    browser.click("button[name=replay]").await;
+    browser
+        .read_until("section[aria-labelledby=replayed] .facts", |text| {
+            text.contains("0 times a test would have reached the threshold")
+        })
+        .await;
+    browser.click(".filters button").await;
+    browser.read_until(".done", |text| text == "Saved.").await;
+    assert_eq!(reader.api().get(&list).await.ok()[0]["Threshold"], json!(50.0));
+    browser.client.clone().close().await.unwrap();
+
+    let refused = reader.get(&tried("3")).await;
+    let refused = String::from_utf8_lossy(&refused.expect(422).body).into_owned();
+    assert!(refused.contains("Runs") && refused.contains("value=\"3\""), "{refused}");
+    let viewer = Reader::with(&customer, "vera", "Login, Read").await;
+    assert!(!viewer.text(&tried("20")).await.contains("replayed"));
 }

@@ -1,16 +1,22 @@
 //! The form of a monitor.
 
+use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
+use super::action;
 use crate::{
+    api::Api,
+    failure::Failure,
     page::{
+        backtest::{self, number_of},
         paged::unless_empty,
-        part::{number_field, text_field},
+        part::{check_field, number_field, select_field, text_field},
     },
-    record::Monitor,
-    text::plain,
+    record::{Monitor, MonitorBacktest},
+    text::{clean, plain},
 };
 
 /// The measures and the actions of the interface, and what the form calls them.
@@ -44,6 +50,9 @@ pub(super) struct Entry {
     dry_run: Option<String>,
     #[serde(deserialize_with = "unless_empty")]
     version: Option<String>,
+    /// Any text if the monitor is to be tried.
+    #[serde(deserialize_with = "unless_empty")]
+    replay: Option<String>,
 }
 
 impl Entry {
@@ -69,8 +78,19 @@ impl Entry {
             action: monitor.action.clone(),
             recover_after: Some(monitor.recover_after.to_string()),
             dry_run: monitor.dry_run.then(|| "true".to_owned()),
-            version: None,
+            version: Some(monitor.data_version.clone()),
+            replay: None,
         }
+    }
+
+    /// Returns whether the monitor is to be tried.
+    pub(super) fn is_tried(&self) -> bool {
+        self.replay.is_some()
+    }
+
+    /// Returns the fields with another version, to replace it.
+    pub(super) fn based_on(self, version: &str) -> Self {
+        Self { version: Some(version.to_owned()), ..self }
     }
 
     /// Returns the version that the user has seen.
@@ -80,21 +100,27 @@ impl Entry {
 
     /// Returns the record for the interface, which checks it.
     pub(super) fn input(&self, version: Option<&str>) -> Value {
-        let read = |text: &Option<String>| {
-            let text = text.as_deref()?.trim();
-            Some(text.parse().map_or_else(|_| json!(text), Value::Number))
-        };
+        let read = |text: &Option<String>| number_of(text.as_deref());
         let mut input = Map::new();
         input.insert("Name".to_owned(), json!(self.name));
         input.insert("Measure".to_owned(), json!(self.measure));
-        input.insert("Runs".to_owned(), json!(read(&self.runs)));
-        input.insert("Threshold".to_owned(), json!(read(&self.threshold)));
+        input.insert("Runs".to_owned(), read(&self.runs));
+        input.insert("Threshold".to_owned(), read(&self.threshold));
         input.insert("Branch".to_owned(), json!(self.branch.trim()));
         input.insert("Action".to_owned(), json!(self.action));
-        input.insert("RecoverAfter".to_owned(), json!(read(&self.recover_after)));
+        input.insert("RecoverAfter".to_owned(), read(&self.recover_after));
         input.insert("DryRun".to_owned(), json!(self.dry_run.is_some()));
         input.extend(version.map(|version| ("DataVersion".to_owned(), json!(version))));
         Value::Object(input)
+    }
+
+    /// Returns the record to try, which may not have its name yet.
+    pub(super) fn tried(&self) -> Value {
+        let mut input = self.input(None);
+        if self.name.trim().is_empty() {
+            input["Name"] = json!("Tried");
+        }
+        json!({ "Monitor": input })
     }
 }
 
@@ -103,43 +129,61 @@ pub(super) fn shown(threshold: f64) -> String {
     threshold.to_string()
 }
 
-/// The form, which is sent to `action`. A monitor that exists has a version.
-pub(super) fn form(
-    action: &str,
-    entry: &Entry,
-    version: Option<&str>,
-    problem: Option<&str>,
-) -> Markup {
-    html! {
-        @if let Some(problem) = problem { p.alert role="alert" { (plain(problem)) } }
-        form.filters method="post" action=(action) {
-            @if let Some(version) = version { input type="hidden" name="version" value=(version); }
-            (text_field("name", "Name", Some(&entry.name)))
-            (choice("measure", "Measures", &MEASURES, &entry.measure))
-            (number_field("threshold", "Acts from", (0, None), entry.threshold.as_deref()))
-            (number_field("runs", "In the last runs", (5, Some(50)), entry.runs.as_deref()))
-            (text_field("branch", "Branch (empty: the default branch)", Some(&entry.branch)))
-            (choice("action", "Action", &ACTIONS, &entry.action))
-            (number_field("recoverAfter", "Lifts after passed runs", (1, Some(50)), entry.recover_after.as_deref()))
-            label.check {
-                input type="checkbox" name="dryRun" value="true" checked[entry.dry_run.is_some()];
-                " Dry run: only record what it would have done"
-            }
-            button { @if version.is_some() { "Save" } @else { "Create" } }
+/// The form of a page, why it was refused, and what its monitor would have done.
+pub(super) struct Filled {
+    entry: Entry,
+    problem: Option<String>,
+    replayed: Option<MonitorBacktest>,
+}
+
+impl Filled {
+    pub(super) fn with(entry: Entry) -> Self {
+        Self { entry, problem: None, replayed: None }
+    }
+
+    pub(super) fn refused(entry: Entry, problem: String) -> Self {
+        Self { entry, problem: Some(problem), replayed: None }
+    }
+
+    /// Tries the monitor that was entered over past executions of a project.
+    pub(super) async fn tried(api: &Api, project: Uuid, entry: Entry) -> Result<Self, Failure> {
+        let path = format!("/api/projects/{project}/monitors/backtests");
+        Ok(match backtest::replay(api, &path, &entry.tried()).await? {
+            Ok(replayed) => Self { entry, problem: None, replayed: Some(replayed) },
+            Err(problem) => Self::refused(entry, problem),
+        })
+    }
+
+    /// The form, which is sent to a page, and what its monitor would have done.
+    pub(super) fn show(&self, page: &str) -> Markup {
+        html! {
+            (form(page, &self.entry, self.problem.as_deref()))
+            @if let Some(replayed) = &self.replayed { (action::replayed(replayed)) }
         }
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        if self.problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK }
     }
 }
 
-/// A choice between values of the interface.
-fn choice(name: &str, label: &str, options: &[(&str, &str)], value: &str) -> Markup {
+/// The form, which is sent to `action`. A monitor that exists has a version.
+fn form(action: &str, entry: &Entry, problem: Option<&str>) -> Markup {
+    let version = entry.version();
     html! {
-        label.field {
-            span { (label) }
-            select name=(name) {
-                @for (option, meaning) in options {
-                    option value=(option) selected[*option == value] { (meaning) }
-                }
-            }
+        @if let Some(problem) = problem { p.alert role="alert" { (plain(problem)) } }
+        form.filters method="post" action=(action) {
+            @if let Some(version) = version { input type="hidden" name="version" value=(clean(version)); }
+            (text_field("name", "Name", Some(&entry.name)))
+            (select_field("measure", "Measures", MEASURES, &entry.measure))
+            (number_field("threshold", "Acts from", (0, None), entry.threshold.as_deref()))
+            (number_field("runs", "In the last runs", (5, Some(50)), entry.runs.as_deref()))
+            (text_field("branch", "Branch (empty: the default branch)", Some(&entry.branch)))
+            (select_field("action", "Action", ACTIONS, &entry.action))
+            (number_field("recoverAfter", "Lifts after passed runs", (1, Some(50)), entry.recover_after.as_deref()))
+            (check_field("dryRun", "Dry run: only record what it would have done", entry.dry_run.is_some()))
+            button { @if version.is_some() { "Save" } @else { "Create" } }
+            (backtest::button(action))
         }
     }
 }
@@ -160,5 +204,11 @@ mod tests {
         assert_eq!((&input["Threshold"], &input["Runs"]), (&json!(2.5), &json!("many")));
         assert_eq!((&input["RecoverAfter"], &input["DataVersion"]), (&Value::Null, &json!("7")));
         assert_eq!(Entry::new().input(None)["DryRun"], true, "a new monitor runs dry");
+        assert_eq!(
+            Entry::new().tried()["Monitor"]["Name"],
+            "Tried",
+            "it needs no name to be tried"
+        );
+        assert_eq!(entry.tried()["Monitor"]["Name"], "Flaky");
     }
 }
