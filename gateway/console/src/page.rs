@@ -20,6 +20,7 @@ mod monitor;
 mod paged;
 mod part;
 mod password;
+mod pool;
 mod project;
 mod projects;
 mod report;
@@ -54,6 +55,7 @@ pub(crate) fn routes() -> Router<Console> {
         known_failure::routes(),
         cause_rule::routes(),
         monitor::routes(),
+        pool::routes(),
         account::routes(),
         login::routes(),
         password::routes(),

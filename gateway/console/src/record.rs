@@ -9,13 +9,14 @@ mod history;
 mod incident;
 mod monitor;
 mod outcome;
+mod pool;
 mod report;
 mod shared;
 mod time;
 
 pub(crate) use self::{
     catalog::*, classification::*, engine::*, execution::*, gate::*, history::*, incident::*,
-    monitor::*, outcome::Outcome, report::*, shared::*, time::Time,
+    monitor::*, outcome::Outcome, pool::*, report::*, shared::*, time::Time,
 };
 
 #[cfg(test)]
@@ -78,6 +79,8 @@ mod tests {
         let actions: Vec<TakenAction> =
             read(document, &of_project("/monitors/{monitorId}/actions"));
         assert_eq!(actions[0].action.label(true).1, "Muted");
+        let pool: Pool = read(document, &of_project("/pools/{poolId}"));
+        assert_eq!((pool.in_use, pool.values[0].contents.len()), (1, 1));
         let insights: Vec<Insight> = read(document, &of_project("/insights"));
         assert_eq!(insights[0].outcomes, "PPFPPPFP");
         let incidents: Vec<IncidentEntry> = read(document, &of_project("/incidents"));

@@ -12,6 +12,7 @@ mod monitor;
 mod numbers;
 mod pages;
 mod password;
+mod pool;
 mod review;
 mod session;
 mod share;

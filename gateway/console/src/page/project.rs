@@ -180,7 +180,8 @@ fn executions_of(
                     a href=(format!("{path}/incidents")) { "Incidents" } " · "
                     a href=(format!("{path}/knownfailures")) { "Known failures" } " · "
                     a href=(format!("{path}/causes")) { "Causes" } " · "
-                    a href=(format!("{path}/monitors")) { "Monitors" }
+                    a href=(format!("{path}/monitors")) { "Monitors" } " · "
+                    a href=(format!("{path}/pools")) { "Pools" }
                 }
             }
             (filters(&path, &query.filter))

@@ -63,11 +63,15 @@ async fn pages_of_another_customer_are_not_found() {
     let (execution, path) = owner.upload(&junit("no bank", "")).await;
     let reports = owner.api().get(&format!("{path}/reports")).await.ok();
     let project = execution["ProjectId"].as_str().unwrap();
+    let pool = json!({"Name": "accounts", "Values": [{"Contents": [{"Content": "ada"}]}]});
+    let pool = owner.api().post(&format!("/api/projects/{project}/pools"), pool).await.created();
     for page in [
         format!("/projects/{project}"),
         format!("/projects/{project}/knownfailures"),
         format!("/projects/{project}/causes"),
         format!("/projects/{project}/monitors"),
+        format!("/projects/{project}/pools"),
+        format!("/projects/{project}/pools/{}", id(&pool)),
         format!("/projects/{project}/incidents"),
         format!("/projects/{project}/cases"),
         format!("/projects/{project}/sets/{}", execution["TestSetId"].as_str().unwrap()),

@@ -1,0 +1,181 @@
+//! The form of a value of a pool. Its contents are sent one after the other: variable, content, whether it is
+//! secret.
+
+use maud::{Markup, html};
+
+use crate::{
+    page::part::{check_field, text_field},
+    record::{PoolContent, PoolValue},
+    text::clean,
+};
+
+/// Number of empty contents in a form.
+const EMPTY: usize = 2;
+
+/// Maximum number of contents of a value.
+const MOST: usize = 20;
+
+/// The fields, as they were entered.
+#[derive(Default)]
+pub(super) struct Entry {
+    /// The name of the pool, in the forms that have it.
+    pub(super) name: String,
+    /// The version of the pool that the user has seen.
+    pub(super) version: Option<String>,
+    /// The id of the value; empty for a new one, and absent without one.
+    pub(super) value: Option<String>,
+    /// Whether the value is to be removed.
+    pub(super) remove: bool,
+    pub(super) contents: Vec<PoolContent>,
+}
+
+impl Entry {
+    pub(super) fn read(pairs: Vec<(String, String)>) -> Self {
+        let mut entry = Self::default();
+        for (field, text) in pairs {
+            match (field.as_str(), entry.contents.last_mut()) {
+                ("name", _) => entry.name = text,
+                ("version", _) => entry.version = Some(text),
+                ("value", _) => entry.value = Some(text),
+                ("remove", _) => entry.remove = true,
+                ("variable", _) => {
+                    let name = text.trim().to_owned();
+                    entry.contents.push(PoolContent { name, ..PoolContent::default() });
+                }
+                // Browsers send the ends of lines as two characters.
+                ("content", Some(last)) => last.content = text.replace("\r\n", "\n"),
+                ("secured", Some(last)) => last.is_secured = true,
+                _ => {}
+            }
+        }
+        entry.contents.retain(|one| !one.name.is_empty() || !one.content.is_empty());
+        entry
+    }
+
+    /// Returns the value that the form shows.
+    pub(super) fn of(value: &PoolValue) -> Self {
+        let (value, contents) = (Some(value.id.clone()), value.contents.clone());
+        Self { value, contents, ..Self::default() }
+    }
+
+    /// Returns the form of a new value with the variables of another one.
+    pub(super) fn like(value: Option<&PoolValue>) -> Self {
+        let contents = value.into_iter().flat_map(|value| &value.contents);
+        let empty = |one: &PoolContent| PoolContent { content: String::new(), ..one.clone() };
+        let contents = contents.map(empty).collect();
+        Self { value: Some(String::new()), contents, ..Self::default() }
+    }
+
+    /// Changes the values of a pool as it was entered, and returns the index of the value. Returns `None` if
+    /// the pool does not have it any more.
+    pub(super) fn apply_to(&self, values: &mut Vec<PoolValue>) -> Option<usize> {
+        let id = self.value.clone().unwrap_or_default();
+        if id.is_empty() {
+            values.push(PoolValue { id, contents: self.contents.clone() });
+            return Some(values.len() - 1);
+        }
+        let index = values.iter().position(|value| value.id == id)?;
+        if self.remove {
+            values.remove(index);
+            return Some(index);
+        }
+        let before = &values[index].contents;
+        let contents = self.contents.iter().map(|one| unless_unchanged(one, before)).collect();
+        values[index].contents = contents;
+        Some(index)
+    }
+}
+
+/// Returns an entered content, in which texts that the form has shown so are the stored ones: it makes some
+/// characters visible.
+fn unless_unchanged(entered: &PoolContent, stored: &[PoolContent]) -> PoolContent {
+    let PoolContent { mut name, mut content, is_secured } = entered.clone();
+    let before = stored.iter().find(|before| clean(&before.name).trim() == name);
+    if let Some(before) = before {
+        name.clone_from(&before.name);
+        if clean(&before.content) == content {
+            content.clone_from(&before.content);
+        }
+    }
+    PoolContent { name, content, is_secured }
+}
+
+/// The fields of the contents, and empty ones.
+pub(super) fn fields(contents: &[PoolContent]) -> Markup {
+    let empty = vec![PoolContent::default(); EMPTY.min(MOST.saturating_sub(contents.len()))];
+    html! {
+        @for (index, content) in contents.iter().chain(&empty).enumerate() {
+            div.filters role="group" aria-label=(format!("Content {}", index + 1)) {
+                (text_field("variable", "Variable (empty: all others)", Some(&content.name)))
+                label.field.wide {
+                    span { "Content" }
+                    textarea name="content" rows="1" autocomplete="off" spellcheck="false" {
+                        // Browsers drop the first end of a line.
+                        "\n" (clean(&content.content))
+                    }
+                }
+                (check_field("secured", "Secret", content.is_secured))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(name: &str, content: &str, is_secured: bool) -> PoolContent {
+        PoolContent { name: name.to_owned(), content: content.to_owned(), is_secured }
+    }
+
+    fn read(pairs: &[(&str, &str)]) -> Entry {
+        let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Entry::read(pairs.collect())
+    }
+
+    #[test]
+    fn contents_follow_each_other_and_empty_ones_are_left_out() {
+        let entry = read(&[
+            ("value", ""),
+            ("variable", " USER "),
+            ("content", "ada"),
+            ("variable", "KEY"),
+            ("content", "a\r\nb"),
+            ("secured", "true"),
+            ("variable", ""),
+            ("content", ""),
+        ]);
+        assert_eq!(entry.contents, [content("USER", "ada", false), content("KEY", "a\nb", true)]);
+        let mut values = Vec::new();
+        assert_eq!(entry.apply_to(&mut values), Some(0));
+        assert_eq!(values[0].contents.len(), 2);
+    }
+
+    #[test]
+    fn a_content_that_was_not_changed_stays_as_it_is() {
+        let stored =
+            PoolValue { id: "7".into(), contents: vec![content(" A", "\u{202e}x\r", true)] };
+        let mut values = vec![stored];
+        let same = [("value", "7"), ("variable", "A"), ("content", "U+202Ex")];
+        assert_eq!(read(&same).apply_to(&mut values), Some(0));
+        assert_eq!(values[0].contents, [content(" A", "\u{202e}x\r", false)]);
+        let other = [("value", "7"), ("variable", "A"), ("content", "y"), ("secured", "true")];
+        assert_eq!(read(&other).apply_to(&mut values), Some(0));
+        assert_eq!(values[0].contents, [content(" A", "y", true)]);
+    }
+
+    #[test]
+    fn a_value_is_removed_unless_it_is_gone() {
+        let mut values = vec![PoolValue { id: "7".into(), contents: Vec::new() }];
+        let gone = read(&[("value", "8"), ("remove", "yes")]);
+        assert_eq!(gone.apply_to(&mut values), None);
+        assert_eq!(read(&[("value", "7"), ("remove", "yes")]).apply_to(&mut values), Some(0));
+        assert!(values.is_empty());
+    }
+
+    #[test]
+    fn a_new_value_has_the_variables_of_the_others_without_their_contents() {
+        let value = PoolValue { id: "7".into(), contents: vec![content("PIN", "********", true)] };
+        assert_eq!(Entry::like(Some(&value)).contents, [content("PIN", "", true)]);
+    }
+}
