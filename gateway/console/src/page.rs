@@ -31,6 +31,7 @@ mod share_link;
 mod shared;
 mod triage;
 mod upload;
+mod usage;
 
 use axum::{Router, routing::any};
 
@@ -56,6 +57,7 @@ pub(crate) fn routes() -> Router<Console> {
         cause_rule::routes(),
         monitor::routes(),
         pool::routes(),
+        usage::routes(),
         account::routes(),
         login::routes(),
         password::routes(),

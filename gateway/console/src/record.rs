@@ -13,10 +13,11 @@ mod pool;
 mod report;
 mod shared;
 mod time;
+mod usage;
 
 pub(crate) use self::{
     catalog::*, classification::*, engine::*, execution::*, gate::*, history::*, incident::*,
-    monitor::*, outcome::Outcome, pool::*, report::*, shared::*, time::Time,
+    monitor::*, outcome::Outcome, pool::*, report::*, shared::*, time::Time, usage::*,
 };
 
 #[cfg(test)]
@@ -81,6 +82,11 @@ mod tests {
         assert_eq!(actions[0].action.label(true).1, "Muted");
         let pool: Pool = read(document, &of_project("/pools/{poolId}"));
         assert_eq!((pool.in_use, pool.values[0].contents.len()), (1, 1));
+        let times: Vec<ExecutionTime> = read(document, "/api/executiontimes");
+        assert_eq!((times[0].month.as_str(), times[0].executions), ("2026-11", 12));
+        let statement = "/api/management/customers/current/statement";
+        let statement: Statement = read(document, statement);
+        assert_eq!((statement.due_days, statement.total_amount), (14.0, Some(471.47)));
         let insights: Vec<Insight> = read(document, &of_project("/insights"));
         assert_eq!(insights[0].outcomes, "PPFPPPFP");
         let incidents: Vec<IncidentEntry> = read(document, &of_project("/incidents"));

@@ -19,6 +19,7 @@ mod share;
 mod state;
 mod story;
 mod triage;
+mod usage;
 mod weight;
 
 use assay_testkit::{Answer, Api};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     paged::{Paged, unless_empty},
-    upload,
+    upload, usage,
 };
 use crate::{
     api::Console,
@@ -40,6 +40,7 @@ async fn page(
         div.head {
             h1 { "Projects" }
             a.button href="/engines" { "Engines" }
+            @if usage::may_read(&user) { a.button href="/usage" { "Usage" } }
             @if is_searched || projects.items.len() > 5 { (search(&query.filter)) }
         }
         @if projects.items.is_empty() && is_searched {

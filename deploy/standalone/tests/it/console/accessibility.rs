@@ -6,7 +6,7 @@ use std::{env, fs, path::Path};
 use assay_testkit::eventually;
 use serde_json::{Value, json};
 
-use super::{Reader, junit, tests};
+use super::{DEVELOPER, Reader, junit, tests};
 use crate::{
     browser::Browser,
     customer::Customer,
@@ -21,7 +21,7 @@ const CHECK: &str = "
 
 impl Browser {
     /// Returns the violations on the page, and whether it is wider than the window.
-    async fn violations(&self) -> (Value, Value) {
+    pub(super) async fn violations(&self) -> (Value, Value) {
         let axe = "../../target/tools/node/node_modules/axe-core/axe.min.js";
         let axe = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(axe));
         let axe = axe.expect("axe: run deploy/local/install test");
@@ -53,6 +53,37 @@ async fn outage(reader: &Reader, project: &str) -> String {
     .await
 }
 
+/// Creates a monitor and a pool, and returns their pages and that of the hours of execution.
+async fn pages_of_records(reader: &Reader, project: &str) -> Vec<String> {
+    let (api, at) = (reader.api(), format!("/projects/{project}"));
+    let monitor = json!({
+        "Name": "Flaky", "Measure": "Recoveries", "Threshold": 3, "Action": "Mute", "DryRun": true,
+    });
+    let monitor = api.post(&format!("/api{at}/monitors"), monitor).await.created();
+    let contents = json!([{"Name": "USER", "Content": "ada"},
+        {"Name": "PIN", "Content": "1234", "IsSecured": true}]);
+    let pool = json!({"Name": "accounts", "Values": [{"Contents": contents}]});
+    let pool = api.post(&format!("/api{at}/pools"), pool).await.created();
+    let value = pool["Values"][0]["Id"].as_str().unwrap();
+    eventually("the hours of execution", || async {
+        let times = api.get("/api/executiontimes").await.ok();
+        (times != json!([])).then_some(())
+    })
+    .await;
+    vec![
+        format!("{at}/monitors"),
+        format!(
+            "{at}/monitors?name=Slow&measure=Duration&threshold=1&runs=5&action=Mute&recoverAfter=5\
+             &replay=true"
+        ),
+        format!("{at}/monitors/{}", id(&monitor)),
+        format!("{at}/pools"),
+        format!("{at}/pools/{}", id(&pool)),
+        format!("{at}/pools/{}?value={value}", id(&pool)),
+        "/usage".to_owned(),
+    ]
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_are_accessible_on_screens() {
     assert_accessible(1200, false).await;
@@ -82,7 +113,8 @@ async fn pages_are_accessible_on_enlarged_screens() {
 /// Opens every page in a window of this width, in pixels.
 async fn assert_accessible(width: u32, is_dark: bool) {
     let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
+    let permissions = format!("{DEVELOPER}, ExecutionTimes, Invoicing");
+    let reader = Reader::with(&customer, "grace", &permissions).await;
     reader.upload(&junit("", "no printer")).await;
     let (execution, path) = reader.upload(&junit("no bank", "no printer")).await;
     let reports = reader.api().get(&format!("{path}/reports")).await.ok();
@@ -94,11 +126,7 @@ async fn assert_accessible(width: u32, is_dark: bool) {
     reader.api().put(&format!("{path}/reviews"), known).await.ok();
     let project = execution["ProjectId"].as_str().unwrap();
     let incident = outage(&reader, project).await;
-    let monitor = json!({
-        "Name": "Flaky", "Measure": "Recoveries", "Threshold": 3, "Action": "Mute", "DryRun": true,
-    });
-    let monitor = reader.api().post(&format!("/api/projects/{project}/monitors"), monitor).await;
-    let monitor = id(&monitor.created()).to_owned();
+    let records = pages_of_records(&reader, project).await;
     let share = reader.api().post(&format!("{path}/shares"), json!({})).await.created();
     let shared = format!("/shared/{}", share["Token"].as_str().unwrap());
     let pages = [
@@ -108,6 +136,7 @@ async fn assert_accessible(width: u32, is_dark: bool) {
         "/".to_owned(),
         format!("/projects/{project}"),
         format!("/projects/{project}/sets/{}", execution["TestSetId"].as_str().unwrap()),
+        format!("/projects/{project}/sets/{}?all=tests", execution["TestSetId"].as_str().unwrap()),
         format!(
             "/projects/{project}/sets/{}/gate?maxNewFailures=9&replay=true",
             execution["TestSetId"].as_str().unwrap()
@@ -123,8 +152,6 @@ async fn assert_accessible(width: u32, is_dark: bool) {
         format!("/cases/{}", reports[0]["TestCaseId"].as_str().unwrap()),
         format!("/projects/{project}/knownfailures"),
         format!("/projects/{project}/causes"),
-        format!("/projects/{project}/monitors"),
-        format!("/projects/{project}/monitors/{monitor}"),
         format!("/projects/{project}/incidents"),
         format!("/projects/{project}/incidents/{incident}"),
         format!("/projects/{project}/cases"),
@@ -146,7 +173,7 @@ async fn assert_accessible(width: u32, is_dark: bool) {
         browser.take_picture(page, width, is_dark).await;
     }
     reader.log_in(&browser).await;
-    for page in &pages {
+    for page in pages.iter().chain(&records) {
         reader.open(&browser, page).await;
         assert_eq!(browser.violations().await, none, "{page} {width} {is_dark}");
         browser.take_picture(page, width, is_dark).await;

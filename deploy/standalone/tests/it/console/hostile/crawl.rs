@@ -2,12 +2,13 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use assay_testkit::Answer;
+use assay_testkit::{Answer, eventually};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Reader;
 use crate::{
+    console::DEVELOPER,
     customer::Customer,
     world::{id, in_days},
 };
@@ -142,24 +143,40 @@ async fn fill(reader: &Reader) -> (Value, String) {
     api.put(&format!("{at}/reviews"), review).await.ok();
     let token = json!({"Name": EVIL, "UsagePermission": "Read"});
     api.post("/api/users/current/tokens", token).await.created();
-    let monitor = json!({"Name": name(8), "Measure": "Recoveries", "Threshold": 3, "Action": "Mute",
-        "Branch": EVIL, "DryRun": true});
-    api.post(&format!("/api/projects/{}/monitors", id(&project)), monitor).await.created();
+    fill_records(reader, id(&project), &name(8)).await;
     (execution, at)
+}
+
+/// Creates a monitor and a pool with hostile texts.
+async fn fill_records(reader: &Reader, project: &str, name: &str) {
+    let (api, at) = (reader.api(), format!("/api/projects/{project}"));
+    let monitor = json!({"Name": name, "Measure": "Recoveries", "Threshold": 3, "Action": "Mute",
+        "Branch": EVIL, "DryRun": true});
+    api.post(&format!("{at}/monitors"), monitor).await.created();
+    let contents = json!([{"Name": EVIL, "Content": long()},
+        {"Name": "PIN", "Content": EVIL, "IsSecured": true}]);
+    let pool = json!({"Name": name, "Values": [{"Contents": contents}]});
+    api.post(&format!("{at}/pools"), pool).await.created();
+    eventually("the hours of execution", || async {
+        let times = api.get("/api/executiontimes").await.ok();
+        (times != json!([])).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_page_runs_hides_or_repeats_without_end_what_results_contain() {
     let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
+    let permissions = format!("{DEVELOPER}, ExecutionTimes, Invoicing");
+    let reader = Reader::with(&customer, "grace", &permissions).await;
     let (execution, at) = fill(&reader).await;
     let pages = crawl(&reader, "/", true).await;
     let read: HashSet<_> =
         pages.iter().map(|(path, _)| path.split(['/', '?']).nth(1).unwrap()).collect();
-    for kind in ["projects", "executions", "reports", "cases", "account"] {
+    for kind in ["projects", "executions", "reports", "cases", "account", "usage"] {
         assert!(read.contains(kind), "{kind} in {read:?}");
     }
-    for part in ["/knownfailures", "/monitors/"] {
+    for part in ["/knownfailures", "/monitors/", "/pools/", "?value="] {
         assert!(pages.iter().any(|(path, _)| path.contains(part)), "{part} in {read:?}");
     }
     let search = format!("/executions/{}?view=all&q=%E2%80%AE", id(&execution));
