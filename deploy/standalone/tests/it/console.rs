@@ -5,6 +5,7 @@ mod account;
 mod conflict;
 mod first_session;
 mod gate;
+mod grid;
 mod hostile;
 mod judgement;
 mod look;

@@ -71,6 +71,14 @@ pub(crate) struct GridCase {
     pub(crate) failures: Vec<GridFailure>,
 }
 
+impl GridCase {
+    /// Returns whether the test passed in all executions of the grid.
+    pub(crate) fn is_green(&self) -> bool {
+        let mut outcomes = self.outcomes.chars().map(Outcome::of_letter);
+        !self.outcomes.is_empty() && outcomes.all(|outcome| outcome == Outcome::Passed)
+    }
+}
+
 /// A test case that needs attention.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]

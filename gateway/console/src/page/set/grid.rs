@@ -1,5 +1,6 @@
 //! The grid of a test set: a row for each test, those first that fail now, and a column for each execution,
-//! headed by its day, commit and number of failures. Each failure leads to its report.
+//! headed by its day, commit and number of failures. Each failure leads to its report. Tests that passed in all
+//! of the executions share one row, which lists them when it is opened.
 
 use chrono::Datelike as _;
 use maud::{Markup, html};
@@ -15,12 +16,16 @@ use crate::{
 /// Number of characters of a commit.
 const COMMIT: usize = 7;
 
+/// Number of tests from which on those that passed in all executions share a row.
+const FOLDED: usize = 2;
+
 /// The results of tests that failed, or of all tests. `page` is the path of the page.
 pub(super) fn table(grid: &Grid, page: &str, filter: &Filter) -> Markup {
     let of = |all: Option<&str>| {
         address(page, &Filter { all: all.map(str::to_owned), ..filter.clone() })
     };
     let current = |is_all: bool| (filter.all.is_some() == is_all).then_some("page");
+    let (cases, green) = folded(&grid.cases);
     html! {
         h2 { "Tests" }
         nav.tabs.small-tabs aria-label="Tests" {
@@ -38,7 +43,10 @@ pub(super) fn table(grid: &Grid, page: &str, filter: &Filter) -> Markup {
                         ol.columns { @for execution in &grid.executions { li { (column(execution)) } } }
                     }
                 } }
-                tbody { @for case in &grid.cases { (row(case, &grid.executions)) } }
+                tbody {
+                    @for case in cases { (row(case, &grid.executions)) }
+                    @if !green.is_empty() { (green_row(&green)) }
+                }
             }
         }
     }
@@ -93,18 +101,42 @@ fn title(execution: &GridExecution) -> String {
     clean(&known.collect::<Vec<_>>().join(", ")).into_owned()
 }
 
+/// Returns the tests that have a row of their own, and those that passed in all executions.
+fn folded(cases: &[GridCase]) -> (Vec<&GridCase>, Vec<&GridCase>) {
+    let (green, others): (Vec<_>, Vec<_>) = cases.iter().partition(|case| case.is_green());
+    if green.len() < FOLDED { (cases.iter().collect(), Vec::new()) } else { (others, green) }
+}
+
 fn row(case: &GridCase, executions: &[GridExecution]) -> Markup {
     html! {
         tr.row {
-            th scope="row" {
-                @if !case.suites.is_empty() {
-                    span.suites { bdi { (plain(&case.suites.join(" \u{203a} "))) } }
-                }
-                a href=(format!("/cases/{}", case.test_case_id))
-                    title=(clean(&case.test_case_identifier))
-                { bdi { (plain(&case.test_case_name)) } }
-            }
+            th scope="row" { (name(case)) }
             td { div.outcomes { (outcomes(case, executions)) } }
+        }
+    }
+}
+
+/// The row of tests that passed in all executions.
+fn green_row(cases: &[&GridCase]) -> Markup {
+    html! {
+        tr.green {
+            th scope="row" colspan="2" {
+                details {
+                    summary { (cases.len()) " tests passed in all of these" }
+                    ul { @for case in cases { li { (name(case)) } } }
+                }
+            }
+        }
+    }
+}
+
+fn name(case: &GridCase) -> Markup {
+    html! {
+        @if !case.suites.is_empty() {
+            span.suites { bdi { (plain(&case.suites.join(" \u{203a} "))) } }
+        }
+        a href=(format!("/cases/{}", case.test_case_id)) title=(clean(&case.test_case_identifier)) {
+            bdi { (plain(&case.test_case_name)) }
         }
     }
 }
@@ -138,5 +170,37 @@ fn message(failure: &GridFailure, letter: &str) -> String {
     match clean(&failure.headline).trim() {
         "" => result.label().to_owned(),
         message => message.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(name: &str, outcomes: &str) -> GridCase {
+        GridCase {
+            test_case_id: name.to_owned(),
+            test_case_identifier: name.to_owned(),
+            test_case_name: name.to_owned(),
+            suites: Vec::new(),
+            outcomes: outcomes.to_owned(),
+            failures: Vec::new(),
+        }
+    }
+
+    fn names(cases: &[&GridCase]) -> String {
+        cases.iter().map(|case| case.test_case_name.as_str()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn tests_that_passed_in_all_executions_share_a_row() {
+        let cases = [case("a", "PPF"), case("b", "PPP"), case("c", "-PP"), case("d", "PPP")];
+        let (others, green) = folded(&cases);
+        assert_eq!((names(&others).as_str(), names(&green).as_str()), ("a c", "b d"));
+        let html = green_row(&green).into_string();
+        assert!(html.contains("2 tests passed in all of these</summary>"), "{html}");
+        assert!(html.contains("href=\"/cases/d\""), "{html}");
+        let (others, green) = folded(&cases[..2]);
+        assert_eq!((names(&others).as_str(), green.len()), ("a b", 0), "one test has its own row");
     }
 }
