@@ -61,12 +61,28 @@ struct Filter {
     /// by commas.
     #[param(example = "Failed,Error")]
     result: Option<String>,
+    /// Return only notifications about executions and test reports of the test set with this id.
+    #[param(example = "019cadd9-3b10-7a44-8e52-1c2d3e4f5a6b")]
+    test_set_id: Option<String>,
+    /// Return only the ends of executions with one of these trends, separated by commas: `Worse`, `Same` or
+    /// `Better` than the execution before.
+    #[param(example = "Worse")]
+    trend: Option<String>,
 }
 
 impl From<Filter> for NotificationFilter {
     fn from(filter: Filter) -> Self {
-        let Filter { source, action, origin, event, project_id, branch, result } = filter;
-        Self { source, action, origin, event, project_id, branch, result }
+        Self {
+            source: filter.source,
+            action: filter.action,
+            origin: filter.origin,
+            event: filter.event,
+            project_id: filter.project_id,
+            branch: filter.branch,
+            result: filter.result,
+            test_set_id: filter.test_set_id,
+            trend: filter.trend,
+        }
     }
 }
 

@@ -1,12 +1,15 @@
 //! Selects notifications by the same words in lists, streams and webhooks.
 
 use assay_events::{Actions, EventPattern, Sources, Word};
-use assay_proto::{Fault, ProjectId, notification::NotificationFilter};
+use assay_proto::{Fault, ProjectId, TestSetId, notification::NotificationFilter};
 use assay_records::{Check, in_any_case, nearest};
 use sqlx::{Postgres, postgres::PgArguments, query::QueryAs};
 
 /// The names of results.
 const RESULTS: [&str; 6] = ["NotExecuted", "Passed", "Failed", "Error", "Aborted", "Canceled"];
+
+/// The names of trends.
+const TRENDS: [&str; 3] = ["Worse", "Same", "Better"];
 
 /// The patterns of events that select a notification, in lower case, from the columns `source`, `action` and
 /// `origin`.
@@ -17,7 +20,7 @@ pub(crate) const PATTERNS: &str = "(case origin when 'Client'
                lower(source) || '.' || lower(action)] end)";
 
 /// Number of parameters of [`Filter::conditions`].
-const PARAMETERS: usize = 8;
+const PARAMETERS: usize = 10;
 
 /// Selects notifications that meet every field that is present.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +33,8 @@ pub(crate) struct Filter {
     project: Option<String>,
     branch: Option<String>,
     results: Option<Vec<String>>,
+    test_set: Option<String>,
+    trends: Option<Vec<String>>,
     /// Whether entries of the audit log are hidden.
     hides_audit: bool,
 }
@@ -71,21 +76,39 @@ impl Filter {
         let events = given(filter.event).and_then(|events| read_events(&mut check, &events));
         let project = given(filter.project_id);
         let project = check.read(ProjectId::from_field_if_any("projectId", project.as_deref()))?;
-        let results = given(filter.result).map(|results| read_results(&mut check, &results));
+        let results = given(filter.result)
+            .map(|results| read_names(&mut check, "result", &results, &RESULTS));
+        let test_set = given(filter.test_set_id);
+        let test_set =
+            check.read(TestSetId::from_field_if_any("testSetId", test_set.as_deref()))?;
+        let trends =
+            given(filter.trend).map(|trends| read_names(&mut check, "trend", &trends, &TRENDS));
         check.done()?;
         let project = project.flatten().map(|project| project.to_string());
+        let test_set = test_set.flatten().map(|test_set| test_set.to_string());
         let branch = given(filter.branch);
         let hides_audit = !sees_audit;
-        Ok(Self { source, action, origin, events, project, branch, results, hides_audit })
+        Ok(Self {
+            source,
+            action,
+            origin,
+            events,
+            project,
+            branch,
+            results,
+            test_set,
+            trends,
+            hides_audit,
+        })
     }
 
     pub(crate) fn is_none(&self) -> bool {
-        let Self { source, action, origin, events, project, branch, results, hides_audit } = self;
-        let texts = [source, action, origin, project, branch];
+        let Self { source, action, origin, project, branch, test_set, .. } = self;
+        let texts = [source, action, origin, project, branch, test_set];
+        let lists = [&self.events, &self.results, &self.trends];
         texts.into_iter().all(Option::is_none)
-            && events.is_none()
-            && results.is_none()
-            && !hides_audit
+            && lists.into_iter().all(Option::is_none)
+            && !self.hides_audit
     }
 
     /// Returns whether it selects nearly all notifications: all but, perhaps, entries of the audit log.
@@ -96,8 +119,18 @@ impl Filter {
     /// Returns the conditions on the columns of notifications. `first` is the number of the first parameter.
     pub(crate) fn conditions(first: usize) -> String {
         let parameter = |number: usize| format!("${}", first + number);
-        let [source, action, origin, events, project, branch, results, hides_audit] =
-            std::array::from_fn::<_, PARAMETERS, _>(parameter);
+        let [
+            source,
+            action,
+            origin,
+            events,
+            project,
+            branch,
+            results,
+            test_set,
+            trends,
+            hides_audit,
+        ] = std::array::from_fn::<_, PARAMETERS, _>(parameter);
         format!(
             "({source}::text is null or lower(source) = lower({source}))
              and ({action}::text is null or lower(action) = lower({action}))
@@ -106,6 +139,8 @@ impl Filter {
              and ({project}::text is null or details->>'ProjectId' = {project})
              and ({branch}::text is null or details->>'Branch' = {branch})
              and ({results}::text[] is null or details->>'Result' = any({results}))
+             and ({test_set}::text is null or details->>'TestSetId' = {test_set})
+             and ({trends}::text[] is null or details->>'Trend' = any({trends}))
              and not ({hides_audit} and source = 'AuditEntry' and origin = 'Assay')"
         )
     }
@@ -123,6 +158,8 @@ impl Filter {
             .bind(self.project.clone())
             .bind(self.branch.clone())
             .bind(self.results.clone())
+            .bind(self.test_set.clone())
+            .bind(self.trends.clone())
             .bind(self.hides_audit)
     }
 }
@@ -140,17 +177,18 @@ fn read_events(check: &mut Check, events: &str) -> Option<Vec<String>> {
     Some(read)
 }
 
-fn read_results(check: &mut Check, results: &str) -> Vec<String> {
-    let results = results.split(',').map(str::trim);
-    let read = results.filter_map(|result| {
-        let known = in_any_case(result, RESULTS.into_iter());
-        if known.is_none() {
-            let nearest = nearest(result, RESULTS.into_iter()).map_or("", |(known, _)| known);
-            check.refuse("result", format!("no such result: {result:?}; the nearest is {nearest}"));
+/// Reads names that commas separate, in any case.
+fn read_names(check: &mut Check, field: &str, names: &str, known: &[&'static str]) -> Vec<String> {
+    let mut read = Vec::new();
+    for name in names.split(',').map(str::trim) {
+        if let Some(known) = in_any_case(name, known.iter().copied()) {
+            read.push(known.to_owned());
+        } else {
+            let nearest = nearest(name, known.iter().copied()).map_or("", |(known, _)| known);
+            check.refuse(field, format!("no such {field}: {name:?}; the nearest is {nearest}"));
         }
-        known.map(ToOwned::to_owned)
-    });
-    read.collect()
+    }
+    read
 }
 
 #[cfg(test)]
@@ -173,6 +211,7 @@ mod tests {
             origin: Some("assay".to_owned()),
             event: Some("execution.judged, client.Build.*".to_owned()),
             result: Some("failed,error".to_owned()),
+            trend: Some("worse, BETTER".to_owned()),
             branch: Some(String::new()),
             ..NotificationFilter::default()
         };
@@ -182,6 +221,7 @@ mod tests {
         assert_eq!(read.origin.as_deref(), Some("Assay"));
         assert_eq!(read.events.unwrap(), ["execution.judged", "client.build.*"]);
         assert_eq!(read.results.unwrap(), ["Failed", "Error"]);
+        assert_eq!(read.trends.unwrap(), ["Worse", "Better"]);
         assert_eq!(read.branch, None);
         assert!(Filter::read(NotificationFilter::default(), true).unwrap().is_none());
     }
@@ -195,6 +235,8 @@ mod tests {
             event: Some("TestSet.Complete".to_owned()),
             project_id: Some("shop".to_owned()),
             result: Some("Fail".to_owned()),
+            test_set_id: Some("nightly".to_owned()),
+            trend: Some("Worst".to_owned()),
             ..NotificationFilter::default()
         };
         let problem = problem(filter);
@@ -205,6 +247,8 @@ mod tests {
             "event: no such action of TestSet: \"Complete\"; the nearest is Completed",
             "projectId: ",
             "result: no such result: \"Fail\"; the nearest is Failed",
+            "testSetId: ",
+            "trend: no such trend: \"Worst\"; the nearest is Worse",
         ] {
             assert!(problem.contains(expected), "{problem}");
         }

@@ -234,6 +234,7 @@ fn execution(change: &ExecutionChanged) -> Notification {
         statistic: change.statistic.clone(),
         changes: change.changes,
         verdict: change.verdict,
+        trend: change.trend,
         rules: change.rules.clone(),
         failed_test_cases: change.failed_test_cases.clone(),
         duration_in_sec: Some(change.run_duration_in_sec),

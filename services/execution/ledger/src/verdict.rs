@@ -2,40 +2,43 @@
 
 pub mod rules;
 pub mod store;
+mod trend;
 
 use assay_proto::{
-    CustomerId, ExecutionId, Fault,
+    CustomerId, Fault, Trend,
     execution::{ChangeCounts, RuleOutcome, VerdictState},
 };
 use sqlx::PgTransaction;
 
-use self::rules::Facts;
+use self::trend::{Standing, trend};
 use crate::progress::execution::ExecutionState;
 
-/// The verdict of an execution that has ended, and the changes that it depends on.
+/// The verdict of an execution that has ended, the changes that it depends on, and how it compares with the
+/// execution before it.
 pub struct Judged {
     pub changes: ChangeCounts,
     pub state: VerdictState,
     pub rules: Vec<RuleOutcome>,
+    /// Absent if the execution was canceled, or no test case ran.
+    pub trend: Option<Trend>,
 }
 
-/// Judges a locked execution that has ended, whose reports are stored. One statement reads what the verdict
-/// depends on.
+/// Judges a locked execution that has ended, which is stored with its reports. One statement reads what the
+/// verdict and the trend depend on. The verdict of the execution before is the present one: reviews and mutes
+/// since its end count.
 pub async fn judge(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     state: &ExecutionState,
 ) -> Result<Judged, Fault> {
-    let id = ExecutionId::from_record(&state.execution.id)?;
-    let read = store::read(&mut **tx, customer, id).await?;
-    let facts = Facts {
-        status: state.execution.status(),
-        statistic: &state.statistic,
-        changes: &read.changes,
-        new_failures: read.new_failures,
-        not_executed: &read.not_executed,
-    };
+    let (read, before) = store::read(&mut **tx, customer, &state.execution).await?;
+    let facts = read.facts();
     let rules = facts.outcomes(&read.gate);
     let state = rules::state(rules.as_deref());
-    Ok(Judged { changes: read.changes, state, rules: rules.unwrap_or_default() })
+    let before = before.and_then(|before| {
+        let facts = before.facts();
+        Standing::of(facts, rules::state(facts.outcomes(&before.gate).as_deref()))
+    });
+    let trend = Standing::of(facts, state).map(|standing| trend(standing, before));
+    Ok(Judged { changes: read.changes, state, rules: rules.unwrap_or_default(), trend })
 }

@@ -43,6 +43,7 @@ mod runs;
 mod scale;
 mod statistics;
 mod test_case_states;
+mod trends;
 mod uploads;
 mod verify;
 mod world;

@@ -66,6 +66,7 @@ pub(crate) async fn insert(
         |of: fn(&Notification) -> Option<&str>| notifications.iter().map(of).collect::<Vec<_>>();
     let results =
         notifications.iter().map(|one| one.result.is_some().then(|| name_of(one.result())));
+    let trends = notifications.iter().map(|one| one.trend.is_some().then(|| name_of(one.trend())));
     sqlx::query(AssertSqlSafe(format!(
         "insert into webhook_delivery (webhook_id, notification_id, trace, next_attempt_at)
          select webhook.id, added.id, added.trace, due_at
@@ -75,13 +76,16 @@ pub(crate) async fn insert(
              where customer_id = $1 and deleted_at is null and not archived
          ) as webhook,
          unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-                $9::jsonb[], $10::text[])
-             as added (id, source, action, origin, project_id, branch, result, trace, target),
+                $9::jsonb[], $10::text[], $11::text[], $12::text[])
+             as added (id, source, action, origin, project_id, branch, result, trace, target,
+                       test_set_id, trend),
          {DUE}
          where patterns && {PATTERNS}
            and (project_ids = '{{}}' or added.project_id = any(project_ids))
            and (branches = '{{}}' or added.branch = any(branches))
            and (results = '{{}}' or added.result = any(results))
+           and (test_set_ids = '{{}}' or added.test_set_id = any(test_set_ids))
+           and (trends = '{{}}' or added.trend = any(trends))
            and (format <> 'CdEvents' or added.origin = 'Assay' and (added.target, added.action) in (
                     ('Execution', 'Completed'), ('Execution', 'Canceled'), ('TestReport', 'Finished')))"
     )))
@@ -95,6 +99,8 @@ pub(crate) async fn insert(
     .bind(results.collect::<Vec<_>>())
     .bind(traces.iter().map(Json).collect::<Vec<_>>())
     .bind(column(|notification| &notification.target))
+    .bind(optional(|notification| notification.test_set_id.as_deref()))
+    .bind(trends.collect::<Vec<_>>())
     .execute(&mut **tx)
     .await?;
     Ok(())

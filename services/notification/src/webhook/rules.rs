@@ -2,7 +2,7 @@
 
 use assay_events::EventPattern;
 use assay_proto::{
-    Fault, ProjectId,
+    Fault, ProjectId, TestSetId,
     notification::{Webhook, WebhookFormat, WebhookInput},
 };
 use assay_records::Check;
@@ -17,11 +17,14 @@ use crate::{
 /// Maximum number of webhooks of a customer.
 pub(super) const MAX_WEBHOOKS: i64 = 50;
 
-/// Maximum number of event patterns of a webhook, and of its projects and of its branches.
+/// Maximum number of event patterns of a webhook, and of its projects, test sets and branches.
 const MAX_EVENTS: usize = 50;
 
 /// Maximum number of results of a webhook.
 const MAX_RESULTS: usize = 10;
+
+/// Maximum number of trends of a webhook.
+const MAX_TRENDS: usize = 3;
 
 /// Maximum length of a branch, in characters.
 const MAX_BRANCH: usize = 1000;
@@ -91,34 +94,57 @@ fn events(check: &mut Check, input: &WebhookInput) -> Vec<String> {
     read.iter().map(|pattern| pattern.as_str().to_owned()).collect()
 }
 
-/// Checks the projects, branches and results, and puts each of them into one order.
+/// Checks the projects, test sets, branches, results and trends, and puts each of them into one order.
 fn filters(check: &mut Check, input: &mut WebhookInput) {
     for (field, count, most) in [
         ("ProjectIds", input.project_ids.len(), MAX_EVENTS),
+        ("TestSetIds", input.test_set_ids.len(), MAX_EVENTS),
         ("Branches", input.branches.len(), MAX_EVENTS),
         ("Results", input.results.len(), MAX_RESULTS),
+        ("Trends", input.trends.len(), MAX_TRENDS),
     ] {
         if count > most {
             check.refuse(field, format!("must have at most {most} entries"));
         }
     }
-    for (index, project) in input.project_ids.iter_mut().enumerate().take(MAX_EVENTS) {
-        match ProjectId::from_path(project) {
-            Ok(id) => *project = id.to_string(),
-            Err(_) => {
-                check.refuse(format!("ProjectIds/{index}"), "must be the id of a project, a UUID");
-            }
-        }
-    }
+    ids(check, "ProjectIds", "project", &mut input.project_ids, |id| {
+        ProjectId::from_path(id).map(|id| id.to_string())
+    });
+    ids(check, "TestSetIds", "test set", &mut input.test_set_ids, |id| {
+        TestSetId::from_path(id).map(|id| id.to_string())
+    });
     for (index, branch) in input.branches.iter().enumerate().take(MAX_EVENTS) {
         check.line(&format!("Branches/{index}"), branch, 1..=MAX_BRANCH);
     }
-    input.project_ids.sort_unstable();
-    input.project_ids.dedup();
-    input.branches.sort_unstable();
-    input.branches.dedup();
-    input.results.sort_unstable();
-    input.results.dedup();
+    order(&mut input.project_ids);
+    order(&mut input.test_set_ids);
+    order(&mut input.branches);
+    order(&mut input.results);
+    order(&mut input.trends);
+}
+
+/// Checks the ids of records of a kind, and writes each of them in one way.
+fn ids(
+    check: &mut Check,
+    field: &str,
+    kind: &str,
+    ids: &mut [String],
+    read: impl Fn(&str) -> Result<String, Fault>,
+) {
+    for (index, id) in ids.iter_mut().enumerate().take(MAX_EVENTS) {
+        match read(id) {
+            Ok(read) => *id = read,
+            Err(_) => {
+                let problem = format!("must be the id of a {kind}, a UUID");
+                check.refuse(format!("{field}/{index}"), problem);
+            }
+        }
+    }
+}
+
+fn order<T: Ord>(list: &mut Vec<T>) {
+    list.sort_unstable();
+    list.dedup();
 }
 
 /// Returns whether an update makes the record of failures obsolete: the URL is another one, or the
@@ -154,6 +180,8 @@ fn url_problem(text: &str, policy: &EgressPolicy) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use assay_proto::Trend;
+
     use super::*;
 
     fn input(url: &str) -> WebhookInput {
@@ -183,6 +211,37 @@ mod tests {
         for wrong in ["", "TestSet", "TestSet.", "TestSet.Complete", "Nope.Nope", "Te*.*"] {
             assert!(of(&[wrong]).is_err(), "{wrong:?} was accepted");
         }
+    }
+
+    #[test]
+    fn filters_are_refused_with_their_place_and_put_into_one_order() {
+        let id = "019cade2-11c0-7594-983c-a6917545a63c";
+        let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+        let (worse, same) = (Trend::Worse.into(), Trend::Same.into());
+        let given = WebhookInput {
+            test_set_ids: texts(&[&id.to_uppercase(), id]),
+            branches: texts(&["main", "dev", "main"]),
+            trends: vec![same, worse, worse],
+            ..input("https://ci.example")
+        };
+        let read = validate(given, &EgressPolicy::default()).unwrap();
+        assert_eq!(read.test_set_ids, [id]);
+        assert_eq!(read.branches, ["dev", "main"]);
+        assert_eq!(read.trends, [worse, same]);
+
+        let wrong = WebhookInput {
+            project_ids: texts(&[id, "shop"]),
+            test_set_ids: texts(&["nightly"]),
+            branches: texts(&["main", "a\nb"]),
+            trends: vec![worse; 4],
+            ..input("https://ci.example")
+        };
+        let Err(Fault::Invalid(violations)) = validate(wrong, &EgressPolicy::default()) else {
+            panic!("it was accepted")
+        };
+        let mut fields: Vec<_> = violations.into_iter().map(|one| one.field).collect();
+        fields.sort_unstable();
+        assert_eq!(fields, ["Branches/1", "ProjectIds/1", "TestSetIds/0", "Trends"]);
     }
 
     #[test]

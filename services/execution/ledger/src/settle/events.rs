@@ -36,8 +36,9 @@ pub async fn announce(
             test_report::store::first_failed(tx, customer, id, FAILED_IN_EVENT).await?;
     }
     if state.has_ended() && !state.is_past() {
-        let Judged { changes, state, rules } = verdict::judge(tx, customer, state).await?;
+        let Judged { changes, state, rules, trend } = verdict::judge(tx, customer, state).await?;
         changed.set_verdict(state);
+        changed.trend = trend.map(Into::into);
         (changed.changes, changed.rules) = (Some(changes), rules);
     }
     if action == ExecutionAction::Completed {

@@ -69,7 +69,7 @@ impl Facts<'_> {
 
     /// Applies to an execution in which nearly everything failed: its failures say little about tests. Those
     /// that somebody has muted are understood.
-    fn environment(self) -> Option<RuleOutcome> {
+    pub(super) fn environment(self) -> Option<RuleOutcome> {
         let statistic = self.statistic;
         let failed =
             statistic.test_cases_failed + statistic.test_cases_with_error - self.changes.muted;

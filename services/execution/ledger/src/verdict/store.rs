@@ -1,7 +1,17 @@
 //! The facts that verdicts depend on, in PostgreSQL. Every statement is bound to one customer.
 
-use assay_proto::{CustomerId, ExecutionId, Fault, catalog::Gate, execution::ChangeCounts};
+use assay_proto::{
+    CustomerId, EnumColumn, ExecutionStatistic, ExecutionStatus, Fault,
+    catalog::Gate,
+    execution::{ChangeCounts, Execution},
+};
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, types::Json};
+
+use super::rules::Facts;
+
+/// Maximum number of executions among which the one before is looked for: a series of canceled ones must not be
+/// read as a whole.
+const CONSIDERED: i64 = 200;
 
 /// The condition that a report needs a review.
 pub const UNREVIEWED: &str = "r.result in ('Failed', 'Error') and r.change <> 'None'
@@ -33,47 +43,96 @@ pub fn changes_of(execution: &str) -> String {
     )
 }
 
-/// Selects the test cases that are required and have neither passed nor failed, in their order. `required` is an
-/// array of identifiers.
-pub fn not_executed(required: &str) -> String {
+/// Selects the test cases that are required in an execution and have neither passed nor failed, in their order.
+/// `required` is an array of identifiers.
+pub fn not_executed(execution: &str, required: &str) -> String {
     format!(
         "select identifier from unnest({required}) with ordinality as required (identifier, nr)
          where not exists (
              select from test_report
-             where customer_id = $1 and execution_id = $2 and test_case_identifier = identifier
+             where customer_id = $1 and execution_id = {execution}
+               and test_case_identifier = identifier
                and result in ('Passed', 'Failed', 'Error')
          )
          order by nr"
     )
 }
 
-/// The facts that the verdict of an execution depends on, except its status and its results.
+/// The facts that the verdict of an execution depends on.
 #[derive(FromRow)]
 pub(super) struct Read {
     #[sqlx(flatten)]
+    pub(super) statistic: ExecutionStatistic,
+    #[sqlx(flatten)]
     pub(super) changes: ChangeCounts,
+    #[sqlx(try_from = "EnumColumn<ExecutionStatus>")]
+    status: i32,
     /// The number of new failures that are not muted.
-    pub(super) new_failures: i32,
+    new_failures: i32,
     pub(super) gate: Json<Gate>,
     /// The required test cases without a result.
-    pub(super) not_executed: Vec<String>,
+    not_executed: Vec<String>,
+    /// Whether this is the execution before.
+    is_before: bool,
 }
 
+impl Read {
+    pub(super) fn facts(&self) -> Facts<'_> {
+        Facts {
+            status: ExecutionStatus::try_from(self.status).unwrap_or_default(),
+            statistic: &self.statistic,
+            changes: &self.changes,
+            new_failures: self.new_failures,
+            not_executed: &self.not_executed,
+        }
+    }
+}
+
+/// Reads the facts of an ended execution, and those of the one before it in its series, if there is one: the
+/// last one that was not canceled and in which a test case ran.
 pub(super) async fn read(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
-    id: ExecutionId,
-) -> Result<Read, Fault> {
-    let changes = changes_of("$2");
+    execution: &Execution,
+) -> Result<(Read, Option<Read>), Fault> {
+    let (statistic, changes) = (ExecutionStatistic::COLUMNS, changes_of("e.id"));
     let required =
-        "array(select jsonb_array_elements_text(coalesce(gate->'RequiredTestCases', '[]')))";
-    let not_executed = not_executed(required);
+        "array(select jsonb_array_elements_text(coalesce(e.gate->'RequiredTestCases', '[]')))";
+    let not_executed = not_executed("e.id", required);
     let read = sqlx::query_as(AssertSqlSafe(format!(
-        "select changes.*, gate, array({not_executed}) as not_executed
+        "select {statistic}, status, gate, changes.*, array({not_executed}) as not_executed,
+                id <> $2::uuid as is_before
          from execution e
          cross join lateral ({changes}) as changes
-         where e.customer_id = $1 and e.id = $2"
+         where e.customer_id = $1 and e.id = any(array[$2::uuid, (
+             select id from (
+                 select id, status = 'Completed' and test_cases_passed + test_cases_failed
+                            + test_cases_with_error + test_cases_aborted > 0 as has_run
+                 from execution
+                 where customer_id = $1 and project_id = $3::uuid and test_set_id = $4::uuid
+                   and coalesce(environment_id, '00000000-0000-0000-0000-000000000000')
+                       = coalesce($5::uuid, '00000000-0000-0000-0000-000000000000')
+                   and coalesce(branch, '') = $6
+                   and status in ('Completed', 'Canceled')
+                   and id < $2::uuid
+                 order by id desc
+                 limit $7
+             ) as latest
+             where has_run
+             order by id desc
+             limit 1
+         )])"
     )));
-    let read: Option<Read> = read.bind(customer).bind(id).fetch_optional(db).await?;
-    read.ok_or(Fault::NotFound("execution"))
+    let read = read
+        .bind(customer)
+        .bind(&execution.id)
+        .bind(&execution.project_id)
+        .bind(&execution.test_set_id)
+        .bind(&execution.environment_id)
+        .bind(execution.branch.as_deref().unwrap_or_default())
+        .bind(CONSIDERED);
+    let read: Vec<Read> = read.fetch_all(db).await?;
+    let (before, own): (Vec<_>, Vec<_>) = read.into_iter().partition(|read| read.is_before);
+    let own = own.into_iter().next().ok_or(Fault::NotFound("execution"))?;
+    Ok((own, before.into_iter().next()))
 }

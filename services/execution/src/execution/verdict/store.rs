@@ -34,7 +34,7 @@ pub(super) async fn not_executed(
     if identifiers.is_empty() {
         return Ok(Vec::new());
     }
-    let missing = sqlx::query_scalar(AssertSqlSafe(select_not_executed("$3::text[]")));
+    let missing = sqlx::query_scalar(AssertSqlSafe(select_not_executed("$2", "$3::text[]")));
     Ok(missing.bind(customer).bind(id).bind(identifiers).fetch_all(db).await?)
 }
 

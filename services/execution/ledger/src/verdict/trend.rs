@@ -1,0 +1,153 @@
+//! Whether an execution is worse or better than the one before it.
+
+use assay_proto::{ExecutionStatus, Trend, execution::VerdictState};
+
+use super::rules::Facts;
+
+/// How an execution has ended, as far as it is compared with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Standing {
+    /// Whether its verdict is `Passed`.
+    has_passed: bool,
+    /// Whether a test case has failed or was aborted, muted or not.
+    has_failures: bool,
+    /// Whether it has new failures that are not muted. Those of an outage say nothing about tests.
+    has_new_failures: bool,
+}
+
+impl Standing {
+    /// Returns the standing of an execution with these facts and this verdict. One that was canceled, or in
+    /// which no test case ran, has none.
+    pub(super) fn of(facts: Facts<'_>, verdict: VerdictState) -> Option<Self> {
+        let statistic = facts.statistic;
+        let failures = statistic.test_cases_failed
+            + statistic.test_cases_with_error
+            + statistic.test_cases_aborted;
+        let has_run = failures + statistic.test_cases_passed > 0;
+        let says_something = facts.status == ExecutionStatus::Completed && has_run;
+        says_something.then(|| Self {
+            has_passed: verdict == VerdictState::Passed,
+            has_failures: failures > 0,
+            has_new_failures: facts.new_failures > 0 && facts.environment().is_none(),
+        })
+    }
+
+    fn is_fine(self) -> bool {
+        self.has_passed && !self.has_failures
+    }
+}
+
+/// Compares an execution with the one before it. Without one, the verdict and new failures decide: known failures
+/// of the default branch are no news on another one.
+pub(super) fn trend(now: Standing, before: Option<Standing>) -> Trend {
+    let before = before.unwrap_or(Standing { has_passed: true, ..now });
+    let has_failed = before.has_passed && !now.has_passed;
+    let has_broken = !before.has_failures && now.has_failures;
+    if now.has_new_failures || has_failed || has_broken {
+        Trend::Worse
+    } else if now.is_fine() && !before.is_fine() {
+        Trend::Better
+    } else {
+        Trend::Same
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_proto::{ExecutionStatistic, execution::ChangeCounts};
+
+    use super::*;
+
+    /// Returns the standing of a letter: `P` passed; `K` has only known failures, which its verdict allows; `N` has
+    /// new failures that its gate allows; `F` has new failures and a failed verdict; `S` has failed as before, and
+    /// its gate allows no failures; `G` fails its gate although no test case failed, for example because of flaky
+    /// tests.
+    fn standing(letter: char) -> Standing {
+        let [has_passed, has_failures, has_new_failures] = match letter {
+            'P' => [true, false, false],
+            'K' => [true, true, false],
+            'N' => [true, true, true],
+            'F' => [false, true, true],
+            'S' => [false, true, false],
+            'G' => [false, false, false],
+            other => panic!("no standing {other}"),
+        };
+        Standing { has_passed, has_failures, has_new_failures }
+    }
+
+    #[test]
+    fn an_execution_is_worse_with_new_failures_a_failed_verdict_or_the_first_failures() {
+        let letters = ['P', 'K', 'N', 'F', 'S', 'G'];
+        for (before, expected) in [
+            // The first execution of a series.
+            (None, "==WWWW"),
+            (Some('P'), "=WWWWW"),
+            (Some('K'), "B=WWWW"),
+            (Some('N'), "B=WWWW"),
+            (Some('F'), "B=WW=="),
+            (Some('S'), "B=WW=="),
+            (Some('G'), "BWWWW="),
+        ] {
+            let found: String = letters
+                .iter()
+                .map(|now| match trend(standing(*now), before.map(standing)) {
+                    Trend::Worse => 'W',
+                    Trend::Better => 'B',
+                    _ => '=',
+                })
+                .collect();
+            assert_eq!(found, expected, "after {before:?}, for {letters:?}");
+        }
+    }
+
+    #[test]
+    fn canceled_executions_and_those_without_a_test_that_ran_have_no_standing() {
+        use ExecutionStatus::{Canceled, Completed, Running};
+        for (status, passed, failed, aborted, has_one) in [
+            (Completed, 1, 0, 0, true),
+            (Completed, 0, 1, 0, true),
+            (Completed, 0, 0, 1, true),
+            (Completed, 0, 0, 0, false),
+            (Canceled, 1, 1, 0, false),
+            (Running, 1, 0, 0, false),
+        ] {
+            let statistic = ExecutionStatistic {
+                test_cases_total: 3,
+                test_cases_passed: passed,
+                test_cases_failed: failed,
+                test_cases_aborted: aborted,
+                test_cases_canceled: 3 - passed - failed - aborted,
+                ..ExecutionStatistic::default()
+            };
+            let facts = Facts {
+                status,
+                statistic: &statistic,
+                changes: &ChangeCounts::default(),
+                new_failures: 0,
+                not_executed: &[],
+            };
+            let found = Standing::of(facts, VerdictState::Passed).is_some();
+            assert_eq!(found, has_one, "{status:?} {statistic:?}");
+        }
+    }
+
+    #[test]
+    fn the_failures_of_an_outage_are_not_new_each_time() {
+        let statistic = ExecutionStatistic {
+            test_cases_total: 100,
+            test_cases_failed: 100,
+            ..ExecutionStatistic::default()
+        };
+        let facts = Facts {
+            status: ExecutionStatus::Completed,
+            statistic: &statistic,
+            changes: &ChangeCounts::default(),
+            new_failures: 100,
+            not_executed: &[],
+        };
+        let outage = Standing::of(facts, VerdictState::Failed).unwrap();
+        assert_eq!(trend(outage, Some(standing('P'))), Trend::Worse);
+        assert_eq!(trend(outage, Some(outage)), Trend::Same);
+        assert_eq!(trend(standing('P'), Some(outage)), Trend::Better);
+    }
+}
