@@ -190,6 +190,7 @@ async fn a_webhook_is_changed_archived_and_deleted() -> Result<()> {
         json!({"Url": "https://ci.example.org", "Events": ["everything"]}),
         json!({"Url": "https://ci.example.org", "Events": ["TestSet.Complete"]}),
         json!({"Url": "https://ci.example.org", "ProjectIds": ["shop"]}),
+        json!({"Url": "https://ci.example.org", "TestSetIds": ["nightly"]}),
         json!({"Url": "https://ci.example.org", "Branches": [""]}),
         json!({"Url": "https://ci.example.org", "Secret": "short"}),
         json!({"Url": "https://ci.example.org", "Headers": [{"Name": "Host", "Value": "x"}]}),

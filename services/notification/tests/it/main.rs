@@ -15,6 +15,7 @@ mod reactions;
 mod receiver;
 mod retention;
 mod sufficient;
+mod trends;
 mod watch;
 mod webhook;
 mod world;

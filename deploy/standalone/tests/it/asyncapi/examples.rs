@@ -1,7 +1,7 @@
 //! Examples of notifications in the AsyncAPI document.
 
 use assay_proto::{
-    Actor, ActorKind, ExecutionStatistic, NotificationOrigin, ResultChange, TestResult,
+    Actor, ActorKind, ExecutionStatistic, NotificationOrigin, ResultChange, TestResult, Trend,
     events::FailedTestCase,
     execution::{ChangeCounts, RuleOutcome, VerdictState},
     notification::Notification,
@@ -126,6 +126,7 @@ fn completed(source: &str, action: &str) -> Notification {
         statistic: Some(statistic(0)),
         changes: Some(ChangeCounts { new: 1, fixed: 2, unreviewed: 1, ..ChangeCounts::default() }),
         verdict: Some(VerdictState::Failed.into()),
+        trend: Some(Trend::Worse.into()),
         rules: vec![
             outcome("Complete", true, "120 test cases executed"),
             outcome("NewFailures", false, "1 new failure, at most 0 allowed"),

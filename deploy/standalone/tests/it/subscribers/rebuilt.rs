@@ -1,6 +1,10 @@
-//! The state of executions, rebuilt from events alone by `docs/subscribers/rebuild.py`.
+//! The state of executions, rebuilt from events alone by `docs/subscribers/rebuild.py` and `rebuild.mjs`.
 
-use std::{collections::BTreeMap, path::PathBuf, process::Stdio};
+mod killed;
+
+use std::{
+    collections::BTreeMap, os::unix::fs::symlink, path::PathBuf, process::Stdio, time::Duration,
+};
 
 use assay_testkit::{Api, eventually, test_dir};
 use futures::future::join_all;
@@ -10,6 +14,7 @@ use uuid::Uuid;
 
 use super::{python_with, subscribe_with};
 use crate::{
+    documents::{at, node},
     junit::upload,
     world::{World, create_project, id},
 };
@@ -18,22 +23,48 @@ use crate::{
 const CLIENTS: usize = 3;
 const UPLOADS: usize = 10;
 
+/// A program that rebuilds the state, and its directory.
 struct Rebuild {
+    /// The language of the program, and the name of its subscriber.
+    language: &'static str,
     url: String,
-    file: PathBuf,
+    dir: PathBuf,
 }
 
 impl Rebuild {
+    /// The programs in both languages.
+    fn all(url: &str) -> [Self; 2] {
+        ["python", "node"].map(|language| Self::new(language, url.to_owned()))
+    }
+
+    fn new(language: &'static str, url: String) -> Self {
+        let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
+        std::fs::create_dir_all(&dir).unwrap();
+        if language == "node" {
+            std::fs::copy(at("docs/subscribers/rebuild.mjs"), dir.join("rebuild.mjs")).unwrap();
+            symlink(at("target/tools/node/node_modules"), dir.join("node_modules")).unwrap();
+        }
+        Self { language, url, dir }
+    }
+
     fn start(&self) -> Child {
-        let [python, script] = python_with("rebuild.py");
-        let mut command = Command::new(python);
-        command.arg(script).args([&self.url, "rebuild"]).arg(&self.file);
+        let mut command = if self.language == "node" {
+            let mut command = node(&self.dir);
+            command.arg("rebuild.mjs");
+            command
+        } else {
+            let [python, script] = python_with("rebuild.py");
+            let mut command = Command::new(python);
+            command.arg(script);
+            command
+        };
+        command.args([&self.url, self.language]).arg(self.dir.join("state.json"));
         command.stdin(Stdio::null()).kill_on_drop(true).spawn().unwrap()
     }
 
     fn state(&self) -> Value {
-        let text = std::fs::read_to_string(&self.file).unwrap_or_else(|_| "{}".to_owned());
-        serde_json::from_str(&text).unwrap()
+        let text = std::fs::read_to_string(self.dir.join("state.json"));
+        serde_json::from_str(&text.unwrap_or_else(|_| "{}".to_owned())).unwrap()
     }
 }
 
@@ -132,48 +163,52 @@ fn of_events(state: &Value) -> BTreeMap<String, Value> {
     shown.collect()
 }
 
+/// Kills a program three times while it works.
+async fn kill(rebuild: &Rebuild) {
+    for executions in [5, 15, 30] {
+        let mut running = rebuild.start();
+        eventually("rebuilt executions", || async {
+            (of_events(&rebuild.state()).len() >= executions).then_some(())
+        })
+        .await;
+        running.kill().await.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_state_of_executions_is_rebuilt_from_events_alone() {
     let world = World::start().await;
     let nats = async_nats::connect(world.nats_url()).await.unwrap();
-    subscribe_with(&nats, "rebuild", 100, std::time::Duration::from_secs(2)).await;
-    let file = test_dir().unwrap().join(Uuid::now_v7().to_string());
-    let rebuild = Rebuild { url: world.nats_url().to_owned(), file };
+    let rebuilds = Rebuild::all(world.nats_url());
+    for rebuild in &rebuilds {
+        subscribe_with(&nats, rebuild.language, 100, Duration::from_secs(2)).await;
+    }
     let projects = join_all((0..CLIENTS).map(|_| create_project(&world.api))).await;
 
     let working = join_all(
         projects.iter().enumerate().map(|(client, project)| work(&world.api, project, client)),
     );
-    let killing = async {
-        // Killed while it works.
-        for executions in [5, 15, 30] {
-            let mut running = rebuild.start();
-            eventually("rebuilt executions", || async {
-                (of_events(&rebuild.state()).len() >= executions).then_some(())
-            })
-            .await;
-            running.kill().await.unwrap();
-        }
-    };
-    tokio::join!(working, killing);
+    tokio::join!(working, join_all(rebuilds.iter().map(kill)));
 
-    let running = rebuild.start();
+    let running: Vec<Child> = rebuilds.iter().map(Rebuild::start).collect();
     for project in &projects {
         let expected = of_interface(&world.api, project).await;
         assert_eq!(expected.len(), 2 * UPLOADS);
-        let of_project = |state: BTreeMap<String, Value>| -> BTreeMap<String, Value> {
-            state.into_iter().filter(|(id, _)| expected.contains_key(id)).collect()
-        };
-        let same = eventually("the state of all executions", || async {
-            let state = of_project(of_events(&rebuild.state()));
-            (state == expected).then_some(state)
-        });
-        if tokio::time::timeout(std::time::Duration::from_secs(40), same).await.is_err() {
-            assert_eq!(of_project(of_events(&rebuild.state())), expected);
+        for rebuild in &rebuilds {
+            eventually(&format!("the state of all executions in {}", rebuild.language), || async {
+                (of_project(rebuild, &expected) == expected).then_some(())
+            })
+            .await;
         }
     }
     drop(running);
     world.stop().await;
+}
+
+/// Returns those of the rebuilt executions that are in the interface.
+fn of_project(rebuild: &Rebuild, expected: &BTreeMap<String, Value>) -> BTreeMap<String, Value> {
+    let state = of_events(&rebuild.state()).into_iter();
+    state.filter(|(id, _)| expected.contains_key(id)).collect()
 }
 
 /// The place of each event in the stream: its source and action, and its execution.

@@ -1,0 +1,94 @@
+//! Filters by the trend and the test set of executions: a webhook that is sent what gets worse.
+
+use anyhow::{Context, Result};
+use assay_events::{Event, EventType, ExecutionAction};
+use assay_proto::{
+    ExecutionId, ExecutionStatus, ProjectId, TestResult, TestSetId, Trend,
+    events::ExecutionChanged,
+    execution::VerdictState,
+    notification::{NotificationFilter, WebhookInput},
+};
+use assay_testkit::TestUser;
+use serde_json::Value;
+
+use crate::{
+    receiver::{Behaviour, Receiver},
+    webhook::webhook_to,
+    world::World,
+};
+
+/// Returns the event that an execution of a test set has ended, with this trend.
+fn ended(user: &TestUser, set: TestSetId, trend: Option<Trend>) -> Result<Event> {
+    let has_passed = matches!(trend, Some(Trend::Better | Trend::Same));
+    let (result, verdict) = if has_passed {
+        (TestResult::Passed, VerdictState::Passed)
+    } else {
+        (TestResult::Failed, VerdictState::Failed)
+    };
+    let change = ExecutionChanged {
+        execution_id: ExecutionId::new().to_string(),
+        project_id: ProjectId::new().to_string(),
+        test_set_id: set.to_string(),
+        action: "Completed".to_owned(),
+        status: ExecutionStatus::Completed.into(),
+        result: result.into(),
+        verdict: Some(verdict.into()),
+        trend: trend.map(Into::into),
+        revision: 3,
+        ..ExecutionChanged::default()
+    };
+    let completed = EventType::Execution(ExecutionAction::Completed);
+    Ok(Event::new(user.customer, &change.execution_id, completed, &change)?)
+}
+
+#[tokio::test]
+async fn a_webhook_is_sent_only_what_gets_worse_in_its_test_sets() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let execution = world.service("execution").await?;
+    let [nightly, smoke] = [TestSetId::new(), TestSetId::new()];
+    let receiver = Receiver::start(Behaviour::Answer(204)).await?;
+    let webhook = WebhookInput {
+        events: vec!["TestSet.Completed".to_owned()],
+        test_set_ids: vec![nightly.to_string()],
+        trends: vec![Trend::Worse.into()],
+        ..webhook_to(&receiver.url)
+    };
+    world.add_webhook(&user, webhook).await?;
+
+    for set in [nightly, smoke] {
+        for trend in [Some(Trend::Same), Some(Trend::Worse), Some(Trend::Better), None] {
+            execution.publish(&ended(&user, set, trend)?).await?;
+        }
+    }
+    // Each has two notifications, and there is that of the webhook.
+    let all = world.wait_for(&user, 2 * 8 + 1).await;
+
+    let is_worse = all.iter().filter(|one| {
+        one.action == "Completed"
+            && one.trend == Some(Trend::Worse.into())
+            && one.test_set_id == Some(nightly.to_string())
+    });
+    let [worse] = &is_worse.collect::<Vec<_>>()[..] else { panic!("one of them") };
+    let request = receiver.first().await?;
+    let sent: Value = serde_json::from_slice(&request.body)?;
+    assert_eq!(sent["id"], worse.id);
+    assert_eq!(sent["data"]["Trend"], "Worse");
+    let deliveries = sqlx::query_scalar::<_, i64>("select count(*) from webhook_delivery");
+    assert_eq!(deliveries.fetch_one(&world.db).await?, 1);
+
+    let filter = |trend: &str, set: TestSetId| NotificationFilter {
+        event: Some("TestSet.Completed".to_owned()),
+        trend: Some(trend.to_owned()),
+        test_set_id: Some(set.to_string()),
+        ..NotificationFilter::default()
+    };
+    let listed = world.list_filtered(&user, filter("worse", nightly)).await?;
+    assert_eq!(listed.first().context("one")?.id, worse.id);
+    assert_eq!(listed.len(), 1);
+    let listed = world.list_filtered(&user, filter("Worse, better", smoke)).await?;
+    let trends: Vec<_> = listed.iter().map(|one| one.trend()).collect();
+    assert_eq!(trends.len(), 2);
+    assert!(trends.contains(&Trend::Worse) && trends.contains(&Trend::Better));
+    Ok(())
+}
