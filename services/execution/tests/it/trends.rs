@@ -59,7 +59,7 @@ async fn each_branch_has_a_trend_of_its_own_and_begins_with_its_verdict() -> Res
     let world = World::new().await?;
     run(&world, "main", json!([passed("a"), passed("b")])).await?;
     run(&world, "main", json!([failed("a", "lost"), passed("b")])).await?;
-    // The failure of the default branch is no news on another one.
+    // A failure of the default branch does not count as new on another one.
     run(&world, "feature", json!([failed("a", "lost"), passed("b")])).await?;
     run(&world, "broken", json!([failed("a", "lost"), failed("b", "gone")])).await?;
     run(&world, "feature", json!([passed("a"), passed("b")])).await?;

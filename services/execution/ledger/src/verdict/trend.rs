@@ -38,7 +38,7 @@ impl Standing {
 }
 
 /// Compares an execution with the one before it. Without one, the verdict and new failures decide: known failures
-/// of the default branch are no news on another one.
+/// of the default branch do not count as new on another one.
 pub(super) fn trend(now: Standing, before: Option<Standing>) -> Trend {
     let before = before.unwrap_or(Standing { has_passed: true, ..now });
     let has_failed = before.has_passed && !now.has_passed;
