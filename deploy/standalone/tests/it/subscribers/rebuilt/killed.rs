@@ -22,7 +22,7 @@ use crate::{
 
 /// Messages that a subscriber may have in flight, and time after which they are delivered again.
 const AT_ONCE: u16 = 100;
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Pause before a request is repeated, and before the next program is killed.
 const PAUSE: Duration = Duration::from_millis(100);
