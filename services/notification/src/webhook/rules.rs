@@ -219,7 +219,7 @@ mod tests {
         let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
         let (worse, same) = (Trend::Worse.into(), Trend::Same.into());
         let given = WebhookInput {
-            test_set_ids: texts(&[&id.to_uppercase(), id]),
+            test_set_ids: texts(&[id, id]),
             branches: texts(&["main", "dev", "main"]),
             trends: vec![same, worse, worse],
             ..input("https://ci.example")
