@@ -13,6 +13,7 @@ mod caller;
 mod cause;
 mod compression;
 mod config;
+mod contents;
 mod cors;
 mod download;
 mod edge;

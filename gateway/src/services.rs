@@ -134,6 +134,7 @@ clients! {
     Subjects = catalog::subject_service_client::SubjectServiceClient;
     Environments = catalog::environment_service_client::EnvironmentServiceClient;
     Files = catalog::file_service_client::FileServiceClient;
+    AutomationFiles = catalog::automation_service_client::AutomationServiceClient;
     Lookups = catalog::lookup_service_client::LookupServiceClient;
     Executions = execution::execution_service_client::ExecutionServiceClient;
     Results = execution::result_service_client::ResultServiceClient;

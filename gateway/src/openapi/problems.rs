@@ -33,7 +33,7 @@ const FAILURES: [Failure; 16] = [
         Problem::of(StatusCode::NOT_ACCEPTABLE)
     }),
     (408, "TooSlow", "The body arrived too slowly", has_body, Problem::too_slow),
-    (409, "Conflict", "The state of the record does not allow the change", writes, || {
+    (409, "Conflict", "The state of the record does not allow the change", needs_state, || {
         Fault::Stale("project").into()
     }),
     (
@@ -74,6 +74,11 @@ fn always(_: &str, _: &Operation) -> bool {
 /// Whether the operation writes; a GET with the fields of a record as its body is an update.
 fn writes(method: &str, operation: &Operation) -> bool {
     method != "GET" || is_conditional(method, operation)
+}
+
+/// Whether the operation needs a state of the record: it writes, or it needs a lease that is held.
+fn needs_state(method: &str, operation: &Operation) -> bool {
+    writes(method, operation) || operation.operation_id.as_deref() == Some("download_leased_file")
 }
 
 fn needs_token(_: &str, operation: &Operation) -> bool {

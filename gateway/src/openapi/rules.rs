@@ -143,7 +143,7 @@ mod tests {
     use crate::routes;
 
     /// Methods that only services call, and those of agents of ReportPortal and TestRail.
-    const INTERNAL: [&str; 28] = [
+    const INTERNAL: [&str; 29] = [
         "/assay.catalog.v1.SnapshotService/FindTestSet",
         "/assay.catalog.v1.AutomationService/GetAutomationRecords",
         "/assay.catalog.v1.LookupService/FindDeletedProjects",
@@ -155,6 +155,7 @@ mod tests {
         "/assay.catalog.v1.LookupService/GetTestCaseName",
         "/assay.catalog.v1.SnapshotService/AdoptTestCases",
         "/assay.catalog.v1.SnapshotService/TakeSnapshot",
+        "/assay.execution.v1.AutomationService/GetLeasedRecords",
         "/assay.execution.v1.ExecutionTimeService/GetMonthlyExecutionTime",
         "/assay.execution.v1.LaunchService/AddLaunchEntry",
         "/assay.execution.v1.LaunchService/AddLaunchLogs",

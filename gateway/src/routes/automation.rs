@@ -1,22 +1,27 @@
 //! `/api/automation`: leases of work for engines, and their results.
 
 use assay_auth::Caller;
-use assay_proto::execution::{
-    CompleteLeaseInput, CompleteLeaseRequest, InstanceEntry, InstanceResultInput, Lease,
-    LeaseInput, LeaseSchedulesRequest, LeaseState, ReleaseLeaseRequest, RenewLeaseInput,
-    RenewLeaseRequest, ReportInstancesRequest,
+use assay_proto::{
+    catalog::DownloadAutomationFileRequest,
+    execution::{
+        CompleteLeaseInput, CompleteLeaseRequest, GetLeasedRecordsRequest, InstanceEntry,
+        InstanceResultInput, Lease, LeaseInput, LeaseSchedulesRequest, LeaseState,
+        ReleaseLeaseRequest, RenewLeaseInput, RenewLeaseRequest, ReportInstancesRequest,
+    },
 };
-use axum::extract::State;
-use http::StatusCode;
+use axum::{extract::State, response::Response};
+use http::{HeaderMap, Method, StatusCode};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     body::Body,
+    contents,
     list::{List, Listing},
     path::Path,
     problem::Problem,
+    range,
     response::{Json, Resource},
-    services::{Automation, Services},
+    services::{Automation, AutomationFiles, Services},
     upload::{Chunk, UPLOAD_TIMEOUT, Upload},
 };
 
@@ -28,10 +33,14 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(complete)).routes(routes!(release))
 }
 
-/// Returns the routes that may take long: engines wait for work and for its end, and uploads depend
-/// on the connection.
+/// Returns the routes that may take long: engines wait for work and for its end, and uploads and downloads
+/// depend on the connection.
 pub(super) fn slow_routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(lease)).routes(routes!(renew)).routes(routes!(report))
+    OpenApiRouter::new()
+        .routes(routes!(lease))
+        .routes(routes!(renew))
+        .routes(routes!(report))
+        .routes(routes!(download))
 }
 
 impl Resource for LeaseState {}
@@ -82,6 +91,51 @@ async fn renew(
     let request = RenewLeaseRequest { id, renewal: Some(input) };
     let state = automation.renew_lease(caller.call_within(LONG_POLL, request)).await?;
     Ok(Json(state.into_inner()))
+}
+
+/// Returns the contents of a file of a lease, or a range of them.
+///
+/// The engine of a held lease may download the files to which the test plan, the subject and the environment
+/// refer: `Files` of the lease. `Range` may ask for one range. With `If-Range`, the whole file is returned if
+/// it is not the one with this entity tag.
+#[utoipa::path(
+    get, path = "/api/automation/leases/{leaseId}/files/{fileId}",
+    operation_id = "download_leased_file", tag = "Automation",
+    params(
+        ("Range" = Option<String>, Header, description = "The range to return",
+            example = "bytes=0-1023"),
+        ("If-Range" = Option<String>, Header, description = "The entity tag that the range is of",
+            example = "\"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\""),
+    ),
+    extensions(
+        ("x-grpc-method" = json!("/assay.catalog.v1.AutomationService/DownloadAutomationFile")),
+    ),
+    responses(
+        (status = OK, description = "The contents", body = String,
+            content_type = "application/octet-stream", example = json!("MSI")),
+        (status = PARTIAL_CONTENT, description = "The range of the contents", body = String,
+            content_type = "application/octet-stream", example = json!("M")),
+    ),
+)]
+async fn download(
+    State(mut automation): State<Automation>,
+    State(mut files): State<AutomationFiles>,
+    caller: Caller,
+    method: Method,
+    headers: HeaderMap,
+    Path((lease, id)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let records = GetLeasedRecordsRequest { id: lease };
+    let records = automation.get_leased_records(caller.call(records)).await?.into_inner();
+    let request = DownloadAutomationFileRequest {
+        record_ids: records.record_ids,
+        id,
+        range: range::range(&headers),
+        if_sha256: range::if_range(&headers),
+        head_only: method == Method::HEAD,
+    };
+    contents::respond(files.download_automation_file(caller.call(request)).await?.into_inner())
+        .await
 }
 
 /// Reports instances of a lease, all or none.

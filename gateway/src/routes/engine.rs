@@ -64,6 +64,9 @@ struct Offer {
     /// Further labels that they offer, separated by commas.
     #[param(example = "gpu,usb")]
     labels: Option<String>,
+    /// Ids of the projects whose work they do, separated by commas; at most 50. Default: all projects.
+    #[param(example = "019cade2-11c0-7e81-9ed2-4af6c6434ad2")]
+    project_ids: Option<String>,
 }
 
 /// Returns how much work waits for engines with certain labels, and how much they do.
@@ -78,10 +81,15 @@ struct Offer {
 async fn length(
     State(mut engines): State<Engines>,
     caller: Caller,
-    Query(Offer { target_group, labels }): Query<Offer>,
+    Query(Offer { target_group, labels, project_ids }): Query<Offer>,
 ) -> Result<Json<QueueLength>, Problem> {
-    let labels = labels.unwrap_or_default();
-    let labels = labels.split(',').filter(|label| !label.is_empty()).map(str::to_owned).collect();
-    let request = GetQueueLengthRequest { target_group, labels };
+    let (labels, project_ids) = (separated(labels), separated(project_ids));
+    let request = GetQueueLengthRequest { target_group, labels, project_ids };
     Ok(Json(engines.get_queue_length(caller.call(request)).await?.into_inner()))
+}
+
+/// Returns the parts of a text that commas separate.
+fn separated(text: Option<String>) -> Vec<String> {
+    let text = text.unwrap_or_default();
+    text.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }

@@ -2,28 +2,16 @@
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    DeleteFileRequest, DownloadFileRequest, FileContentsBatch, GetFileRequest, ListFilesRequest,
-    StoredFile,
+    DeleteFileRequest, DownloadFileRequest, GetFileRequest, ListFilesRequest, StoredFile,
 };
-use axum::{
-    extract::State,
-    response::{IntoResponse, Response},
-};
-use base64::{Engine, prelude::BASE64_STANDARD};
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
-    header::{
-        ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
-        CONTENT_TYPE, ETAG,
-    },
-};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use axum::{extract::State, response::Response};
+use http::{HeaderMap, Method, StatusCode};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    download,
+    contents,
     list::{List, Listing},
     path::Path,
     problem::Problem,
@@ -166,66 +154,7 @@ async fn download(
     let (range, if_sha256) = (range::range(&headers), range::if_range(&headers));
     let head_only = method == Method::HEAD;
     let request = DownloadFileRequest { project_id, id, range, if_sha256, head_only };
-    let mut contents = files.download_file(caller.call(request)).await?.into_inner();
-    let head = contents.message().await?.unwrap_or_default();
-    if head.is_unsatisfiable {
-        return Ok(unsatisfiable(&head));
-    }
-    let status = if head.range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
-    let headers = described(&head)?;
-    let body = download::body(contents, |part| part.chunk).await?;
-    Ok((status, headers, body).into_response())
-}
-
-/// Returns the headers of the contents that follow.
-fn described(head: &FileContentsBatch) -> Result<HeaderMap, Problem> {
-    let file = head.file.as_ref().ok_or_else(Problem::internal)?;
-    let (first, last) = match &head.range {
-        Some(range) => (range.first.unwrap_or_default(), range.last.unwrap_or_default()),
-        None => (0, file.size - 1),
-    };
-    let range = head.range.as_ref().map(|_| format!("bytes {first}-{last}/{}", file.size));
-    let headers = [
-        (CONTENT_TYPE, Some(head.served_as.clone())),
-        (CONTENT_LENGTH, Some((last - first + 1).to_string())),
-        (CONTENT_RANGE, range),
-        (CONTENT_DISPOSITION, Some(disposition(&file.name))),
-        (ETAG, Some(format!("\"{}\"", file.sha256))),
-        (HeaderName::from_static("repr-digest"), Some(digest(&file.sha256))),
-        (ACCEPT_RANGES, Some("bytes".to_owned())),
-        // Browsers must not run scripts in the file.
-        (CONTENT_SECURITY_POLICY, Some("default-src 'none'; sandbox".to_owned())),
-    ];
-    let headers = headers.into_iter().filter_map(|(name, value)| Some((name, value?)));
-    let headers = headers
-        .map(|(name, value)| HeaderValue::try_from(value).map(|value| (name, value)))
-        .collect::<Result<_, _>>();
-    headers.map_err(|_| Problem::internal())
-}
-
-fn unsatisfiable(head: &FileContentsBatch) -> Response {
-    let size = head.file.as_ref().map_or(0, |file| file.size);
-    let mut response = Problem::unsatisfiable(size).into_response();
-    if let Ok(range) = HeaderValue::try_from(format!("bytes */{size}")) {
-        response.headers_mut().insert(CONTENT_RANGE, range);
-    }
-    response
-}
-
-/// Returns the header that makes browsers save a file under its name (RFC 6266), and the name in ASCII for
-/// clients that know no other.
-fn disposition(name: &str) -> String {
-    let fits = |char: char| char.is_ascii_alphanumeric() || matches!(char, '.' | '_' | '-' | ' ');
-    let plain: String = name.chars().map(|char| if fits(char) { char } else { '_' }).collect();
-    let encoded = utf8_percent_encode(name, NON_ALPHANUMERIC);
-    format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}")
-}
-
-/// Returns the header with a SHA-256 (RFC 9530).
-fn digest(sha256: &str) -> String {
-    let byte = |index: usize| u8::from_str_radix(sha256.get(index..index + 2)?, 16).ok();
-    let bytes: Vec<u8> = (0..sha256.len()).step_by(2).filter_map(byte).collect();
-    format!("sha-256=:{}:", BASE64_STANDARD.encode(bytes))
+    contents::respond(files.download_file(caller.call(request)).await?.into_inner()).await
 }
 
 /// Deletes a file. Fails while a record refers to it.

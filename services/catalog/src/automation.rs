@@ -1,23 +1,25 @@
-//! The records that engines need to run tests, with their secrets in clear. Archived records are
-//! included, deleted ones are not.
+//! The records that engines need to run tests, with their secrets in clear, and the files to which they refer.
+//! Archived records are included, deleted ones are not.
 
 mod store;
 
 use assay_auth::Caller;
 use assay_proto::{
-    CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestPlanId,
+    CustomerId, EnvironmentId, Fault, FileId, ProjectId, SubjectId, TestCaseId, TestPlanId,
     catalog::{
-        AutomatedTestPlan, AutomationRecordsBatch, Environment, GetAutomationRecordsRequest,
-        Subject, automation_service_server,
+        AutomatedTestPlan, AutomationRecordsBatch, DownloadAutomationFileRequest, Environment,
+        FileContentsBatch, GetAutomationRecordsRequest, Subject, automation_service_server,
     },
 };
 use assay_rpc::list::Batches;
 use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
+use uuid::Uuid;
 
 use crate::{
     event::EventSource,
+    file::{Files, Wanted},
     secrets::{self, Secrets},
 };
 
@@ -31,11 +33,13 @@ const AT_ONCE: usize = 4;
 pub(crate) struct AutomationService {
     pub(crate) db: PgPool,
     pub(crate) secrets: Secrets,
+    pub(crate) files: Files,
 }
 
 #[tonic::async_trait]
 impl automation_service_server::AutomationService for AutomationService {
     type GetAutomationRecordsStream = Batches<AutomationRecordsBatch>;
+    type DownloadAutomationFileStream = Batches<FileContentsBatch>;
 
     async fn get_automation_records(
         &self,
@@ -63,6 +67,20 @@ impl automation_service_server::AutomationService for AutomationService {
             parts.map_ok(|records| stream::iter(records).map(Ok)).try_flatten().boxed(),
         ))
     }
+
+    async fn download_automation_file(
+        &self,
+        request: Request<DownloadAutomationFileRequest>,
+    ) -> Result<Response<Self::DownloadAutomationFileStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let DownloadAutomationFileRequest { record_ids, id, range, if_sha256, head_only } =
+            request.into_inner();
+        let records = parse_ids("RecordIds", &record_ids, parse_record_id)?;
+        let id = FileId::from_path(&id)?;
+        let wanted = Wanted { range, if_sha256, head_only };
+        let contents = self.files.contents_for(customer, &records, id, wanted).await?;
+        Ok(Response::new(contents))
+    }
 }
 
 /// The ids of records that are read at once.
@@ -70,6 +88,16 @@ enum Chunk {
     Plans(Vec<TestPlanId>),
     Subjects(Vec<SubjectId>),
     Environments(Vec<EnvironmentId>),
+}
+
+impl Chunk {
+    fn ids(&self) -> Vec<Uuid> {
+        match self {
+            Self::Plans(ids) => ids.iter().map(|id| id.0).collect(),
+            Self::Subjects(ids) => ids.iter().map(|id| id.0).collect(),
+            Self::Environments(ids) => ids.iter().map(|id| id.0).collect(),
+        }
+    }
 }
 
 impl AutomationService {
@@ -82,7 +110,9 @@ impl AutomationService {
     ) -> Result<Vec<AutomationRecordsBatch>, Fault> {
         let empty = AutomationRecordsBatch::default;
         let mut seen = Vec::new();
-        let records = match chunk {
+        let files = store::files(&self.db, customer, &chunk.ids()).await?;
+        let files = (!files.is_empty()).then(|| AutomationRecordsBatch { files, ..empty() });
+        let mut records: Vec<_> = match chunk {
             Chunk::Plans(ids) => {
                 let plans = self.plans(customer, &ids, &mut seen).await?.into_iter();
                 let batch = |plan| AutomationRecordsBatch { test_plans: vec![plan], ..empty() };
@@ -103,6 +133,7 @@ impl AutomationService {
             }
         };
         secrets::publish_seen(&self.db, caller, seen).await?;
+        records.extend(files);
         Ok(records)
     }
 
@@ -172,4 +203,9 @@ fn parse_ids<T>(
         return Err(Fault::invalid(field, format!("must be at most {MOST_RECORDS}")));
     }
     texts.iter().map(|text| parse(field, text)).collect()
+}
+
+/// Parses the id of a record of any kind.
+fn parse_record_id(field: &'static str, text: &str) -> Result<Uuid, Fault> {
+    Uuid::try_parse(text).map_err(|_| Fault::invalid(field, "must be ids of records"))
 }

@@ -1,6 +1,7 @@
 //! Files of projects, such as the software under test. Their bytes are in the store of files, their rows in the
 //! database.
 
+mod contents;
 mod intake;
 pub(crate) mod reference;
 mod rules;
@@ -14,6 +15,8 @@ use assay_fair::Shares;
 use assay_proto::Fault;
 use assay_storage::{FileStore, FileStoreConfig};
 use sqlx::PgPool;
+
+pub(crate) use self::contents::Wanted;
 
 /// Limits of files.
 #[derive(clap::Args, Clone, Copy, Debug)]

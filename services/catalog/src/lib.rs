@@ -151,7 +151,8 @@ pub fn services(
     let sets = TestSetService { db: db.clone(), openings };
     let subjects = SubjectService { db: db.clone(), secrets: secrets.clone() };
     let environments = EnvironmentService { db: db.clone(), secrets: secrets.clone() };
-    let automation = AutomationService { db: db.clone(), secrets: secrets.clone() };
+    let automation =
+        AutomationService { db: db.clone(), secrets: secrets.clone(), files: files.clone() };
     let lookups = LookupService { db: db.clone() };
     let snapshots = SnapshotService::new(db, secrets);
     Routes::new(ProjectServiceServer::new(projects))

@@ -29,6 +29,7 @@ mod queue;
 mod quota;
 mod reconciler;
 mod reportportal;
+mod restriction;
 mod result;
 mod retention;
 mod share_link;

@@ -3,9 +3,10 @@
 
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, SubjectId, TestPlanId,
-    catalog::{AutomatedTestPlan, Environment, Subject},
+    catalog::{AutomatedTestPlan, AutomationFile, Environment, Subject},
 };
 use sqlx::{AssertSqlSafe, PgExecutor};
+use uuid::Uuid;
 
 use crate::{project, records::ProjectRecord};
 
@@ -53,4 +54,26 @@ pub(super) async fn environments(
          where customer_id = $1 and id = any($2) and deleted_at is null and {live}"
     )));
     Ok(environments.bind(customer).bind(ids).fetch_all(db).await?)
+}
+
+/// Lists the files to which records refer. A record that refers to a file twice has it once.
+pub(super) async fn files(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    records: &[Uuid],
+) -> Result<Vec<AutomationFile>, Fault> {
+    let live = project::store::is_live("file.project_id");
+    let files = sqlx::query_as(AssertSqlSafe(format!(
+        "select file.id, referring.record_id, file.name, content.size,
+                encode(content.sha256, 'hex') as sha256
+         from (
+             select distinct record_id, file_id from file_reference
+             where customer_id = $1 and record_id = any($2)
+         ) as referring
+         join file on file.customer_id = $1 and file.id = referring.file_id
+         join content on content.customer_id = $1 and content.id = file.content_id
+         where {live}
+         order by referring.record_id, file.id"
+    )));
+    Ok(files.bind(customer).bind(records).fetch_all(db).await?)
 }

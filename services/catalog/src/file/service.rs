@@ -5,16 +5,15 @@ use assay_database::begin;
 use assay_proto::{
     Fault, FileId, ProjectId,
     catalog::{
-        DeleteFileRequest, DownloadFileRequest, FileBatch, FileContentsBatch, FileRange,
-        GetFileRequest, ListFilesRequest, StoredFile, UploadFileRequest, file_service_server,
+        DeleteFileRequest, DownloadFileRequest, FileBatch, FileContentsBatch, GetFileRequest,
+        ListFilesRequest, StoredFile, UploadFileRequest, file_service_server,
     },
 };
 use assay_rpc::list::{self, Batches};
-use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt, stream, stream::BoxStream};
+use futures::stream;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{Files, reference, rules, store};
+use super::{Files, contents::Wanted, reference, rules, store};
 use crate::project::store as projects;
 
 #[tonic::async_trait]
@@ -69,31 +68,8 @@ impl file_service_server::FileService for Files {
             request.into_inner();
         let (project, id) = (ProjectId::from_path(&project_id)?, FileId::from_path(&id)?);
         let stored = store::get(&self.db, customer, project, id).await?;
-        let (place, size) = (stored.place(customer, project), stored.file.size);
-        let applies = if_sha256.is_none_or(|sha256| sha256 == stored.file.sha256);
-        let range = range.filter(|_| applies).map(|range| rules::resolve(range, size));
-        let head = FileContentsBatch {
-            served_as: rules::served_as(&stored.file.content_type),
-            range: range
-                .clone()
-                .flatten()
-                .map(|range| FileRange { first: Some(range.start), last: Some(range.end - 1) }),
-            is_unsatisfiable: range == Some(None),
-            file: Some(stored.file),
-            ..FileContentsBatch::default()
-        };
-        let is_empty = head_only || size == 0 || range == Some(None);
-        let chunks: BoxStream<'static, Result<Bytes, Fault>> = match range {
-            _ if is_empty => stream::empty().boxed(),
-            Some(Some(range)) => {
-                let range = range.start.unsigned_abs()..range.end.unsigned_abs();
-                self.store.get_range(place, range).await?.boxed()
-            }
-            _ => self.store.get(place).await?.1.boxed(),
-        };
-        let chunks = chunks.map_ok(|chunk| FileContentsBatch { chunk, ..Default::default() });
-        let contents = stream::iter([Ok(head)]).chain(chunks.map_err(Status::from));
-        Ok(Response::new(Box::pin(contents)))
+        let wanted = Wanted { range, if_sha256, head_only };
+        Ok(Response::new(self.contents(customer, stored, wanted).await?))
     }
 
     async fn delete_file(

@@ -8,6 +8,7 @@ use assay_proto::{
 use assay_rpc::list::{Rows, Slice};
 use assay_storage::Place;
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgPool, PgTransaction};
+use uuid::Uuid;
 
 use crate::project::store as projects;
 
@@ -21,8 +22,9 @@ pub(super) struct Placed {
 
 impl Placed {
     /// Returns where the contents of the file are.
-    pub(super) fn place(&self, customer: CustomerId, project: ProjectId) -> Place {
-        place(customer, project, self.content_id)
+    pub(super) fn place(&self, customer: CustomerId) -> Result<Place, Fault> {
+        let project = ProjectId::from_record(&self.file.project_id)?;
+        Ok(place(customer, project, self.content_id))
     }
 }
 
@@ -72,6 +74,25 @@ pub(super) async fn get(
          where file.customer_id = $1 and file.project_id = $2 and file.id = $3 and {live}"
     )));
     let file = file.bind(customer).bind(project).bind(id).fetch_optional(db).await?;
+    file.ok_or(Fault::NotFound("file"))
+}
+
+/// Returns a file to which one of these records refers.
+pub(super) async fn referred(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    records: &[Uuid],
+    id: FileId,
+) -> Result<Placed, Fault> {
+    let (columns, live) = (StoredFile::COLUMNS, projects::is_live("file.project_id"));
+    let file = sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns}, content_id from {TABLES}
+         where file.customer_id = $1 and file.id = $2 and {live} and exists (
+             select from file_reference
+             where file_reference.customer_id = $1 and record_id = any($3) and file_id = file.id
+         )"
+    )));
+    let file = file.bind(customer).bind(id).bind(records).fetch_optional(db).await?;
     file.ok_or(Fault::NotFound("file"))
 }
 

@@ -6,6 +6,7 @@
 
 pub mod occupation;
 pub mod pooled;
+pub mod records;
 pub mod silence;
 pub mod store;
 

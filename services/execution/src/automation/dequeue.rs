@@ -7,7 +7,10 @@ use assay_auth::Caller;
 use assay_database::begin;
 use assay_ledger::{
     execution, lease,
-    schedule::{self, Schedule, queue::QueueName},
+    schedule::{
+        self, Schedule,
+        queue::{QueueName, QueuePart},
+    },
     settle, test_report,
     time_limits::TimeLimits,
 };
@@ -18,8 +21,9 @@ use assay_proto::{
 use sqlx::{PgPool, PgTransaction};
 
 use super::rules;
+use crate::restriction;
 
-/// Maximum number of queues from which one request tries to take work: of those with exclusive environments or pools,
+/// Maximum number of parts of queues from which one request tries to take work: of those with exclusive environments or pools,
 /// which may be in use, and of others, whose work may need another kind of address.
 const MOST_TRIED: usize = 50;
 
@@ -32,14 +36,14 @@ pub(crate) async fn dequeue(
     input: &LeaseInput,
 ) -> Result<Option<Vec<Lease>>, Fault> {
     let customer = caller.customer;
-    let offered = rules::offered(input);
-    let mut queues = schedule::store::queues(db, customer, &offered).await?;
-    queues.retain(|queue| queue.is_served_by(&offered));
-    if queues.is_empty() {
+    let (offered, projects) = (rules::offered(input), restriction::checked(&input.project_ids)?);
+    let mut parts = schedule::store::parts(db, customer, &offered, &projects).await?;
+    parts.retain(|part| part.queue.is_served_by(&offered));
+    if parts.is_empty() {
         return Ok(None);
     }
     let mut tx = begin(db).await?;
-    let schedules = take(&mut tx, customer, input, &queues).await?;
+    let schedules = take(&mut tx, customer, input, &parts).await?;
     if schedules.is_empty() {
         return Ok(None);
     }
@@ -51,18 +55,19 @@ pub(crate) async fn dequeue(
     Ok(Some(leases))
 }
 
-/// Takes schedules off the queues, in this order. One that needs an exclusive environment or values of
+/// Takes schedules off the parts of queues, in this order. One that needs an exclusive environment or values of
 /// pools is taken if they are free.
 async fn take(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     input: &LeaseInput,
-    queues: &[QueueName],
+    parts: &[QueuePart],
 ) -> Result<Vec<Schedule>, Fault> {
     let (mut schedules, mut room) = (Vec::new(), input.max_schedules());
     let mut free = HashMap::new();
     let mut tried = [0; 2];
-    for queue in queues {
+    for part in parts {
+        let queue = &part.queue;
         let tried = &mut tried[usize::from(queue.is_limited())];
         if room == 0 {
             break;
@@ -80,7 +85,7 @@ async fn take(
         let most = limit(tx, customer, queue, &mut free, most).await?;
         if most > 0 {
             let public = input.needs_public_ip;
-            let taken = schedule::store::dequeue(tx, customer, queue, public, most).await?;
+            let taken = schedule::store::dequeue(tx, customer, part, public, most).await?;
             let count = i32::try_from(taken.len()).map_err(Fault::internal)?;
             room -= count;
             for pool in queue.pools() {

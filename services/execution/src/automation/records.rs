@@ -1,16 +1,16 @@
-//! The plans, subjects and environments of leases. They are read from the catalog when work is
+//! The plans, subjects and environments of leases, and the files to which they refer. They are read from the catalog when work is
 //! leased, because they are secret or large. Names remain those of when the execution started.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use assay_auth::Caller;
 use assay_proto::{
     Fault,
     catalog::{
-        AutomatedTestPlan, AutomationRecordsBatch, Environment, GetAutomationRecordsRequest,
-        Subject,
+        AutomatedTestPlan, AutomationFile, AutomationRecordsBatch, Environment,
+        GetAutomationRecordsRequest, Subject,
     },
-    execution::Lease,
+    execution::{Lease, LeasedFile},
 };
 use tonic::Status;
 
@@ -22,6 +22,8 @@ pub(crate) struct AutomationRecords {
     plans: HashMap<String, AutomatedTestPlan>,
     subjects: HashMap<String, Subject>,
     environments: HashMap<String, Environment>,
+    /// Files by the id of the record that refers to them.
+    files: HashMap<String, Vec<AutomationFile>>,
     values: pool::TakenValues,
 }
 
@@ -64,10 +66,12 @@ impl AutomationRecords {
         self.plans.extend(other.plans);
         self.subjects.extend(other.subjects);
         self.environments.extend(other.environments);
+        self.files.extend(other.files);
     }
 
     /// Returns a lease with its records.
     pub(crate) fn complete(&self, lease: Lease) -> Lease {
+        let files = self.files_of(&lease);
         let mut test_plan = plan_id(&lease).and_then(|id| self.plans.get(id)).cloned();
         let mut subject = lease.subject.and_then(|Subject { id, identifier, name, .. }| {
             Some(Subject { identifier, name, ..self.subjects.get(&id)?.clone() })
@@ -80,7 +84,21 @@ impl AutomationRecords {
         let environment = lease.environment.and_then(|Environment { id, name, .. }| {
             Some(Environment { name, ..self.environments.get(&id)?.clone() })
         });
-        Lease { test_plan, subject, environment, ..lease }
+        Lease { test_plan, subject, environment, files, ..lease }
+    }
+
+    /// Returns the files to which the records of a lease refer, each once.
+    fn files_of(&self, lease: &Lease) -> Vec<LeasedFile> {
+        let records = record_ids(lease).filter_map(|record| self.files.get(record)).flatten();
+        let files: BTreeMap<_, _> = records.map(|file| (&file.id, file)).collect();
+        let leased = |AutomationFile { id, name, size, sha256, .. }: &AutomationFile| LeasedFile {
+            id: id.clone(),
+            name: name.clone(),
+            size: *size,
+            sha256: sha256.clone(),
+            url: format!("/api/automation/leases/{}/files/{id}", lease.id),
+        };
+        files.into_values().map(leased).collect()
     }
 
     fn has_all(&self, lease: &Lease) -> bool {
@@ -93,6 +111,9 @@ impl AutomationRecords {
         self.plans.extend(part.test_plans.into_iter().map(|plan| (plan.id.clone(), plan)));
         self.subjects.extend(part.subjects.into_iter().map(|s| (s.id.clone(), s)));
         self.environments.extend(part.environments.into_iter().map(|e| (e.id.clone(), e)));
+        for file in part.files {
+            self.files.entry(file.record_id.clone()).or_default().push(file);
+        }
     }
 }
 
@@ -100,6 +121,11 @@ impl AutomationRecords {
 fn distinct(leases: &[Lease], id: fn(&Lease) -> Option<&String>) -> Vec<String> {
     let ids: HashSet<_> = leases.iter().filter_map(id).collect();
     ids.into_iter().cloned().collect()
+}
+
+/// Returns the ids of the records of a lease.
+fn record_ids(lease: &Lease) -> impl Iterator<Item = &String> {
+    [plan_id(lease), subject_id(lease), environment_id(lease)].into_iter().flatten()
 }
 
 fn plan_id(lease: &Lease) -> Option<&String> {

@@ -10,6 +10,8 @@ use assay_proto::{
 };
 use assay_records::Check;
 
+use crate::restriction;
+
 /// Maximum number of schedules that one request leases.
 const MOST_SCHEDULES: i32 = 100;
 
@@ -58,7 +60,10 @@ pub(crate) fn with_defaults(caller: &Caller, input: LeaseInput) -> Result<LeaseI
     if !(0..=LONGEST_WAIT).contains(&input.wait_in_sec()) {
         check.refuse("WaitInSec", format!("must be 0 to {LONGEST_WAIT}"));
     }
+    let projects = restriction::check(&mut check, "ProjectIds", &input.project_ids);
     check.done()?;
     let engine = input.engine.unwrap_or_else(|| caller.name.to_string());
-    Ok(LeaseInput { engine: Some(engine), max_schedules: Some(max_schedules), ..input })
+    let project_ids = projects.iter().map(ToString::to_string).collect();
+    let max_schedules = Some(max_schedules);
+    Ok(LeaseInput { engine: Some(engine), max_schedules, project_ids, ..input })
 }

@@ -8,8 +8,9 @@ use assay_ledger::{instance, lease, settle::add_results, time_limits::TimeLimits
 use assay_proto::{
     Batch as _, CustomerId, Fault, LeaseId, TestReportId,
     execution::{
-        CompleteLeaseRequest, InstanceBatch, Lease, LeaseBatch, LeaseSchedulesRequest, LeaseState,
-        ReleaseLeaseRequest, RenewLeaseRequest, ReportInstancesRequest, automation_service_server,
+        CompleteLeaseRequest, GetLeasedRecordsRequest, InstanceBatch, Lease, LeaseBatch,
+        LeaseSchedulesRequest, LeaseState, LeasedRecords, ReleaseLeaseRequest, RenewLeaseRequest,
+        ReportInstancesRequest, automation_service_server,
     },
 };
 use assay_records::{Check, appliances};
@@ -159,6 +160,16 @@ impl automation_service_server::AutomationService for AutomationService {
         let id = LeaseId::from_path(&request.get_ref().id)?;
         end::release(&self.db, &self.queue, customer, id).await?;
         Ok(Response::new(()))
+    }
+
+    async fn get_leased_records(
+        &self,
+        request: Request<GetLeasedRecordsRequest>,
+    ) -> Result<Response<LeasedRecords>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let id = LeaseId::from_path(&request.get_ref().id)?;
+        let record_ids = lease::records::held(&self.db, customer, id).await?;
+        Ok(Response::new(LeasedRecords { record_ids }))
     }
 }
 

@@ -34,6 +34,7 @@ impl Registry {
             name: input.engine().to_owned(),
             target_group: input.target_group().to_owned(),
             labels: input.labels.clone(),
+            project_ids: input.project_ids.clone(),
             version: input.version().to_owned(),
         };
         seen.insert(engine.name.clone(), engine);

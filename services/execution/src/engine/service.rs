@@ -2,11 +2,11 @@
 
 use assay_auth::Caller;
 use assay_ledger::{
-    schedule::{self, queue::QueueName},
+    schedule::{self, queue::QueuePart},
     time_limits::TimeLimits,
 };
 use assay_proto::{
-    CustomerId, Fault, Timestamp,
+    CustomerId, Fault, ProjectId, Timestamp,
     execution::{
         EngineBatch, GetQueueLengthRequest, ListEnginesRequest, ListQueuesRequest, Queue,
         QueueLength, Queues, engine_service_server,
@@ -18,6 +18,7 @@ use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
 use super::store;
+use crate::restriction;
 
 /// The gRPC service of engines and queues.
 pub(crate) struct EngineService {
@@ -47,13 +48,14 @@ impl engine_service_server::EngineService for EngineService {
         request: Request<GetQueueLengthRequest>,
     ) -> Result<Response<QueueLength>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let GetQueueLengthRequest { target_group, labels } = request.into_inner();
+        let GetQueueLengthRequest { target_group, labels, project_ids } = request.into_inner();
         let mut check = Check::default();
         check.labels("labels", &labels);
+        let projects = restriction::check(&mut check, "projectIds", &project_ids);
         check.done()?;
         let mut offered = labels;
         offered.push(target_group.unwrap_or_default());
-        Ok(Response::new(self.length(customer, &offered).await?))
+        Ok(Response::new(self.length(customer, &offered, &projects).await?))
     }
 
     async fn list_queues(
@@ -61,9 +63,10 @@ impl engine_service_server::EngineService for EngineService {
         request: Request<ListQueuesRequest>,
     ) -> Result<Response<Queues>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let names = schedule::store::queues(&self.db, customer, &[]).await?;
-        let lengths = store::lengths(&self.db, customer, &names).await?;
-        let queue = |(name, (queued, since)): (&QueueName, (i64, Option<Timestamp>))| {
+        let parts = schedule::store::parts(&self.db, customer, &[], &[]).await?;
+        let lengths = store::lengths(&self.db, customer, &parts).await?;
+        let queue = |(part, (queued, since)): (&QueuePart, (i64, Option<Timestamp>))| {
+            let name = &part.queue;
             Some(Queue {
                 labels: name.labels().map(str::to_owned).collect(),
                 environment_id: name.exclusive().map(|id| id.to_string()),
@@ -72,18 +75,23 @@ impl engine_service_server::EngineService for EngineService {
                 queued_since: Some(since?),
             })
         };
-        let items = names.iter().zip(lengths).filter_map(queue).collect();
+        let items = parts.iter().zip(lengths).filter_map(queue).collect();
         Ok(Response::new(Queues { items }))
     }
 }
 
 impl EngineService {
-    /// Returns the work of engines that offer these labels.
-    async fn length(&self, customer: CustomerId, offered: &[String]) -> Result<QueueLength, Fault> {
-        let mut queues = schedule::store::queues(&self.db, customer, offered).await?;
-        queues.retain(|queue| queue.is_served_by(offered));
-        let lengths = store::lengths(&self.db, customer, &queues).await?;
-        let running = store::running(&self.db, customer).await?;
+    /// Returns the work of engines that offer these labels, in these projects or in all if there are none.
+    async fn length(
+        &self,
+        customer: CustomerId,
+        offered: &[String],
+        projects: &[ProjectId],
+    ) -> Result<QueueLength, Fault> {
+        let mut parts = schedule::store::parts(&self.db, customer, offered, projects).await?;
+        parts.retain(|part| part.queue.is_served_by(offered));
+        let lengths = store::lengths(&self.db, customer, &parts).await?;
+        let running = store::running(&self.db, customer, projects).await?;
         let running = running.iter().filter(|(queue, _)| queue.is_served_by(offered));
         let running = count(running.map(|(_, count)| count).sum());
         let waiting = count(lengths.iter().map(|(waiting, _)| waiting).sum());

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use assay_ledger::schedule::queue::QueueName;
+use assay_ledger::schedule::queue::{QueueName, QueuePart};
 use assay_proto::{
-    CustomerId, EngineId, Fault, Timestamp,
+    CustomerId, EngineId, Fault, ProjectId, Timestamp,
     execution::{Engine, EngineLease},
 };
 use assay_rpc::list::Slice;
-use sqlx::{FromRow, PgExecutor, types::Json};
+use sqlx::{AssertSqlSafe, FromRow, PgExecutor, types::Json};
+use uuid::Uuid;
 
 /// Maximum number of engines of a customer.
 pub(super) const MOST_ENGINES: usize = 1000;
@@ -16,7 +17,7 @@ pub(super) const MOST_ENGINES: usize = 1000;
 /// Maximum number of tests that are counted.
 const MOST_COUNTED: i64 = 100_000;
 
-/// Separates the labels of an engine, which have no control characters.
+/// Separates the labels of an engine, which have no control characters, and its projects.
 const SEPARATOR: &str = "\u{1f}";
 
 /// An engine as its last request describes it.
@@ -26,28 +27,33 @@ pub(super) struct Seen {
     pub(super) name: String,
     pub(super) target_group: String,
     pub(super) labels: Vec<String>,
+    pub(super) project_ids: Vec<String>,
     pub(super) version: String,
 }
 
 pub(super) async fn upsert(db: impl PgExecutor<'_>, seen: &[Seen]) -> Result<(), Fault> {
     let texts = |of: fn(&Seen) -> &str| seen.iter().map(of).collect::<Vec<_>>();
-    let labels: Vec<String> = seen.iter().map(|engine| engine.labels.join(SEPARATOR)).collect();
+    let joined = |of: fn(&Seen) -> &[String]| {
+        seen.iter().map(|engine| of(engine).join(SEPARATOR)).collect::<Vec<_>>()
+    };
     sqlx::query(
-        "insert into engine (customer_id, id, name, target_group, labels, version)
-         select customer, id, name, target_group, string_to_array(labels, $7), version
-         from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[])
-             as seen (customer, id, name, target_group, labels, version)
+        "insert into engine (customer_id, id, name, target_group, labels, version, project_ids)
+         select customer, id, name, target_group, string_to_array(labels, $7), version,
+             string_to_array(projects, $7)::uuid[]
+         from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[],
+             $8::text[]) as seen (customer, id, name, target_group, labels, version, projects)
          on conflict on constraint engine_name_key do update
          set target_group = excluded.target_group, labels = excluded.labels,
-             version = excluded.version, last_seen_at = now()",
+             version = excluded.version, project_ids = excluded.project_ids, last_seen_at = now()",
     )
     .bind(seen.iter().map(|engine| engine.customer).collect::<Vec<_>>())
     .bind(seen.iter().map(|_| EngineId::new()).collect::<Vec<_>>())
     .bind(texts(|engine| engine.name.as_str()))
     .bind(texts(|engine| engine.target_group.as_str()))
-    .bind(labels)
+    .bind(joined(|engine| engine.labels.as_slice()))
     .bind(texts(|engine| engine.version.as_str()))
     .bind(SEPARATOR)
+    .bind(joined(|engine| engine.project_ids.as_slice()))
     .execute(db)
     .await?;
     Ok(())
@@ -87,6 +93,7 @@ struct EngineRow {
     name: String,
     target_group: String,
     labels: Vec<String>,
+    project_ids: Vec<String>,
     version: String,
     state: String,
     first_seen_time: Timestamp,
@@ -117,7 +124,7 @@ pub(super) async fn list(
              where l.customer_id = $1 and l.ended_at is null and l.expires_at > now()
              group by l.engine
          )
-         select id, name, target_group, labels, version, first_seen_at as first_seen_time,
+         select id, name, target_group, labels, project_ids::text[], version, first_seen_at as first_seen_time,
                 greatest(last_seen_at, held.expires_at - make_interval(secs => $5))
                     as last_seen_time,
                 case when held.leases is not null then 'Busy'
@@ -143,6 +150,7 @@ pub(super) async fn list(
         name: row.name,
         target_group: row.target_group,
         labels: row.labels,
+        project_ids: row.project_ids,
         version: row.version,
         state: row.state,
         first_seen_time: Some(row.first_seen_time),
@@ -152,41 +160,52 @@ pub(super) async fn list(
     Ok(rows.into_iter().map(engine).collect())
 }
 
-/// Counts the work in each of these queues, and says since when the oldest of it waits.
+/// Counts the work in each of these parts of queues, and says since when the oldest of it waits. Either all of
+/// them or none are the work of one project.
 pub(super) async fn lengths(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
-    queues: &[QueueName],
+    parts: &[QueuePart],
 ) -> Result<Vec<(i64, Option<Timestamp>)>, Fault> {
-    let names: Vec<_> = queues.iter().map(QueueName::as_str).collect();
-    let lengths = sqlx::query_as(
+    let names: Vec<_> = parts.iter().map(|part| part.queue.as_str()).collect();
+    let projects: Vec<Option<Uuid>> =
+        parts.iter().map(|part| part.project.map(|project| project.0)).collect();
+    let is_restricted = projects.iter().any(Option::is_some);
+    let of_project = if is_restricted { "project_id = project" } else { "project is null" };
+    let lengths = sqlx::query_as(AssertSqlSafe(format!(
         "select queued, since
-         from unnest($2::text[]) with ordinality as queue (name, nr)
+         from unnest($2::text[], $4::uuid[]) with ordinality as queue (name, project, nr)
          cross join lateral (
              select count(*) as queued, min(initial_queued_time) as since from (
                  select initial_queued_time from schedule
                  where customer_id = $1 and target_group = name and status = 'Queued'
+                   and {of_project}
                  order by priority desc, id
                  limit $3
              ) as first
          ) as length
-         order by nr",
-    );
-    Ok(lengths.bind(customer).bind(names).bind(MOST_COUNTED).fetch_all(db).await?)
+         order by nr"
+    )));
+    let lengths = lengths.bind(customer).bind(names).bind(MOST_COUNTED).bind(projects);
+    Ok(lengths.fetch_all(db).await?)
 }
 
-/// Counts the held leases of a customer by the queues of their work.
+/// Counts the held leases of a customer by the queues of their work, of these projects or of all if there are
+/// none.
 pub(super) async fn running(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
+    projects: &[ProjectId],
 ) -> Result<Vec<(QueueName, i64)>, Fault> {
     let running: Vec<(String, i64)> = sqlx::query_as(
         "select s.target_group, count(*) from lease l
          join schedule s on s.customer_id = l.customer_id and s.id = l.schedule_id
          where l.customer_id = $1 and l.ended_at is null and l.expires_at > now()
+           and (cardinality($2::uuid[]) = 0 or s.project_id = any($2))
          group by s.target_group",
     )
     .bind(customer)
+    .bind(projects)
     .fetch_all(db)
     .await?;
     Ok(running.into_iter().map(|(name, count)| (QueueName::stored(name), count)).collect())

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use assay_proto::{EnvironmentId, PoolId, catalog::SnapshotEnvironment};
+use assay_proto::{EnvironmentId, PoolId, ProjectId, catalog::SnapshotEnvironment};
 use uuid::Uuid;
 
 /// Separates labels.
@@ -98,6 +98,14 @@ impl QueueName {
         // A target group may have any characters.
         offers(&self.0) || offers(self.first_label()) && self.labels().all(offers)
     }
+}
+
+/// The work of a queue, or that of one project in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueuePart {
+    pub queue: QueueName,
+    /// None for the work of all projects.
+    pub project: Option<ProjectId>,
 }
 
 #[cfg(test)]
