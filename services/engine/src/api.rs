@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
-use assay_client::{Client, ClientError, send};
+use assay_client::{Answer, Client, ClientError, send};
 use assay_proto::execution::{
-    CompleteLeaseInput, InstanceResultInput, Lease, LeaseInput, LeaseState, LiveLogInput,
-    LiveLogState, RenewLeaseInput,
+    CompleteLeaseInput, InstanceResultInput, Lease, LeaseInput, LeaseState, LeasedFile,
+    LiveLogInput, LiveLogState, RenewLeaseInput,
 };
-use reqwest::{Method, RequestBuilder, StatusCode};
+use reqwest::{
+    Method, RequestBuilder, StatusCode,
+    header::{ACCEPT_ENCODING, IF_RANGE, RANGE},
+};
 use serde::{Serialize, de::DeserializeOwned};
+use tokio::time::timeout;
 
 use crate::config::Config;
 
@@ -17,6 +21,9 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Maximum size of an answer, in bytes: leases have the plans and subjects of their tests.
 const LARGEST: u64 = 64 << 20;
+
+/// Timeout of a download. The pauses within it are limited, too.
+const DOWNLOAD: Duration = Duration::from_hours(24);
 
 #[derive(Clone)]
 pub(crate) struct Api(Client);
@@ -70,6 +77,24 @@ impl Api {
 
     pub(crate) async fn release(&self, id: &str) -> Result<(), ClientError> {
         self.send_reliably(Method::DELETE, &format!("/{id}"), None::<&()>).await
+    }
+
+    /// Requests the contents of a file of a lease from a position on. Both ids are UUIDs.
+    pub(crate) async fn download(
+        &self,
+        id: &str,
+        file: &LeasedFile,
+        from: u64,
+    ) -> Result<Answer, ClientError> {
+        let request = self.0.request(Method::GET, &leases(&format!("/{id}/files/{}", file.id)))?;
+        let request = request.header(ACCEPT_ENCODING, "identity").timeout(DOWNLOAD);
+        let request = if from > 0 {
+            let tag = format!("\"{}\"", file.sha256);
+            request.header(RANGE, format!("bytes={from}-")).header(IF_RANGE, tag)
+        } else {
+            request
+        };
+        timeout(TIMEOUT, send(request)).await.unwrap_or(Err(ClientError::Stalled(TIMEOUT)))
     }
 
     async fn send_reliably(

@@ -24,7 +24,10 @@ use tokio::{
     time::timeout,
 };
 
-use crate::outcome::{self, Finished};
+use crate::{
+    files::{self, Files},
+    outcome::{self, Finished},
+};
 
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -39,12 +42,18 @@ pub(crate) const MAX_OUTPUT: usize = 16 << 10;
 pub(crate) struct Command<'a> {
     words: &'a [OsString],
     lease: &'a Lease,
+    files: &'a Files,
     instance_nr: i32,
 }
 
 impl<'a> Command<'a> {
-    pub(crate) fn new(words: &'a [OsString], lease: &'a Lease, instance_nr: i32) -> Self {
-        Self { words, lease, instance_nr }
+    pub(crate) fn new(
+        words: &'a [OsString],
+        lease: &'a Lease,
+        files: &'a Files,
+        instance_nr: i32,
+    ) -> Self {
+        Self { words, lease, files, instance_nr }
     }
 
     /// Runs the command and returns its result, or `None` if it was interrupted. Stops it after
@@ -144,6 +153,9 @@ impl<'a> Command<'a> {
         set("ENVIRONMENT", lab.map(|lab| lab.name.as_str()));
         set("USERNAME", lab.map(|lab| lab.username.as_str()));
         set("PASSWORD", lab.map(|lab| lab.password.as_str()));
+        for variable in files::VARIABLES {
+            set(variable, self.files.path(variable));
+        }
         environment
     }
 }

@@ -1,6 +1,6 @@
 //! Settings of the engine.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::PathBuf};
 
 use assay_client::Account;
 
@@ -16,6 +16,9 @@ pub struct Config {
     /// environment needs no others
     #[arg(long, env = "ASSAY_ENGINE_LABELS", value_delimiter = ',')]
     pub labels: Vec<String>,
+    /// Ids of the projects whose tests the engine runs, separated by commas; all projects by default
+    #[arg(long, env = "ASSAY_ENGINE_PROJECTS", value_delimiter = ',')]
+    pub projects: Vec<String>,
     /// Run only tests whose subject needs a public IP address (true) or only those whose subject
     /// does not (false); both by default
     #[arg(long, env = "ASSAY_ENGINE_NEEDS_PUBLIC_IP")]
@@ -53,6 +56,14 @@ pub struct Config {
         action = clap::ArgAction::Set
     )]
     pub live_log: bool,
+    /// Folder in which files of tests are kept, for this engine alone. By default, they are kept in a
+    /// temporary folder until the engine ends
+    #[arg(long, env = "ASSAY_ENGINE_CACHE")]
+    pub cache: Option<PathBuf>,
+    /// Maximum size of the files that are kept, in GiB, without those of running tests; 0 to download no
+    /// files
+    #[arg(long, env = "ASSAY_ENGINE_CACHE_GIB", default_value_t = 20)]
+    pub cache_gib: u32,
     /// Command that runs a test, with its arguments
     #[arg(last = true, required = true)]
     pub command: Vec<OsString>,

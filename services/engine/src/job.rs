@@ -18,9 +18,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     api::{Api, is_loss},
+    cache::Cache,
     command::Command,
     config::Config,
+    download::Failure,
+    files::Files,
     live_log::{ARTIFACT, LiveLog},
+    outcome,
 };
 
 /// Maximum time that a heartbeat may wait, in seconds.
@@ -29,6 +33,7 @@ const LONGEST_WAIT: u16 = 30;
 pub(crate) struct Job {
     pub(crate) config: Arc<Config>,
     pub(crate) api: Api,
+    pub(crate) cache: Arc<Cache>,
     /// Cancelled when the engine stops.
     pub(crate) stop: CancellationToken,
     pub(crate) lease: Lease,
@@ -82,14 +87,51 @@ impl Job {
         self.api.complete(&self.lease.id, &completion).await
     }
 
-    /// Runs and reports one instance after the other. Returns the reason if the engine failed.
+    /// Prepares the files of the test, then runs and reports its instances. Returns the reason if the engine
+    /// failed.
     async fn instances(
         &self,
         log: &LiveLog,
         mut interruption: watch::Receiver<Option<Interruption>>,
     ) -> Result<Option<String>, ClientError> {
+        let prepared = tokio::select! {
+            prepared = Files::prepare(&self.api, &self.cache, &self.lease) => prepared,
+            _ = interruption.wait_for(Option::is_some) => return Ok(None),
+        };
+        match prepared {
+            Ok(files) => self.run_instances(&files, log, interruption).await,
+            Err(Failure::Unavailable(problem)) => self.report_unavailable(&problem).await,
+            Err(Failure::Engine(error)) => Ok(Some(self.failure(&error))),
+        }
+    }
+
+    /// Reports that no instance can run, because the test does not get its files.
+    async fn report_unavailable(&self, problem: &str) -> Result<Option<String>, ClientError> {
+        tracing::warn!(lease.id = self.lease.id, problem, "the test does not get its files");
         for nr in &self.lease.instance_numbers {
-            match self.instance(*nr, log, &mut interruption).await {
+            let instance_nr = Some(*nr);
+            let instance = InstanceResultInput { instance_nr, ..outcome::unavailable(problem) };
+            self.api.report(&self.lease.id, instance).await?;
+        }
+        Ok(None)
+    }
+
+    /// Logs the failure of the engine, and returns it as text.
+    fn failure(&self, error: &anyhow::Error) -> String {
+        let reason = format!("{error:#}");
+        tracing::error!(lease.id = self.lease.id, error = reason, "cannot run the test");
+        reason
+    }
+
+    /// Runs and reports one instance after the other. Returns the reason if the engine failed.
+    async fn run_instances(
+        &self,
+        files: &Files,
+        log: &LiveLog,
+        mut interruption: watch::Receiver<Option<Interruption>>,
+    ) -> Result<Option<String>, ClientError> {
+        for nr in &self.lease.instance_numbers {
+            match self.instance(*nr, files, log, &mut interruption).await {
                 Ok(Some(mut instance)) => {
                     if log.flush().await {
                         let uri = &mut instance.execution_log_uri;
@@ -98,15 +140,7 @@ impl Job {
                     self.api.report(&self.lease.id, instance).await?;
                 }
                 Ok(None) => return Ok(None),
-                Err(error) => {
-                    let reason = format!("{error:#}");
-                    tracing::error!(
-                        lease.id = self.lease.id,
-                        error = reason,
-                        "cannot run the test"
-                    );
-                    return Ok(Some(reason));
-                }
+                Err(error) => return Ok(Some(self.failure(&error))),
             }
         }
         Ok(None)
@@ -118,6 +152,7 @@ impl Job {
     async fn instance(
         &self,
         nr: i32,
+        files: &Files,
         log: &LiveLog,
         interruption: &mut watch::Receiver<Option<Interruption>>,
     ) -> anyhow::Result<Option<InstanceResultInput>> {
@@ -127,7 +162,7 @@ impl Job {
         let maximum = if maximum.is_zero() { Duration::MAX } else { maximum };
         let (begun, mut started, mut runs) = (Instant::now(), None, 0);
         loop {
-            let command = Command::new(&self.config.command, &self.lease, nr);
+            let command = Command::new(&self.config.command, &self.lease, files, nr);
             let interrupted = async {
                 // The sender outlives this, so the wait ends only with an interruption.
                 let _ = interruption.wait_for(Option::is_some).await;
@@ -216,7 +251,8 @@ mod tests {
         let mut lease = Lease { minimum_duration_in_min, ..Lease::default() };
         lease.set_test_type(TestType::Stability);
         let (api, stop) = (Api::new(&config).unwrap(), CancellationToken::new());
-        Job { config: Arc::new(config), api, stop, lease }
+        let cache = Arc::new(Cache::open(&config).unwrap());
+        Job { config: Arc::new(config), api, cache, stop, lease }
     }
 
     fn log() -> LiveLog {
@@ -226,19 +262,28 @@ mod tests {
     #[tokio::test]
     async fn a_passing_test_is_repeated_for_its_minimum_duration() {
         let (_sender, mut interruption) = watch::channel(None);
-        let once =
-            job("exit 0", 0.0).instance(1, &log(), &mut interruption).await.unwrap().unwrap();
+        let once = job("exit 0", 0.0)
+            .instance(1, &Files::default(), &log(), &mut interruption)
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(once.result(), TestResult::Passed);
 
         let minimum = 0.01;
-        let long =
-            job("exit 0", minimum).instance(1, &log(), &mut interruption).await.unwrap().unwrap();
+        let long = job("exit 0", minimum)
+            .instance(1, &Files::default(), &log(), &mut interruption)
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(long.result(), TestResult::Passed);
         assert!(long.duration_in_sec.unwrap() >= minimum * 60.0, "{long:?}");
         assert!(long.start_date_time.is_some());
 
-        let failed =
-            job("exit 1", 60.0).instance(1, &log(), &mut interruption).await.unwrap().unwrap();
+        let failed = job("exit 1", 60.0)
+            .instance(1, &Files::default(), &log(), &mut interruption)
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(failed.result(), TestResult::Failed, "a failure is not repeated");
     }
 
@@ -254,7 +299,8 @@ mod tests {
         let mut job = job(&script, 0.0);
         job.lease.maximum_duration_in_min = 0.01;
 
-        let late = job.instance(1, &log(), &mut interruption).await.unwrap().unwrap();
+        let late =
+            job.instance(1, &Files::default(), &log(), &mut interruption).await.unwrap().unwrap();
 
         assert_eq!(late.result(), TestResult::Error);
         let text = late.steps[0].actual_result.as_deref().unwrap();

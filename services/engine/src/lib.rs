@@ -2,8 +2,11 @@
 //! reports the results.
 
 mod api;
+mod cache;
 mod command;
 mod config;
+mod download;
+mod files;
 mod job;
 mod live_log;
 mod outcome;
@@ -21,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 pub use self::config::Config;
-use self::{api::Api, job::Job};
+use self::{api::Api, cache::Cache, job::Job};
 
 /// Time that a request waits for work, in seconds. It also bounds the time that an idle engine takes
 /// to stop.
@@ -38,6 +41,7 @@ const MAX_SCHEDULES: u16 = 100;
 pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> {
     let config = Arc::new(config);
     let api = Api::new(&config)?;
+    let cache = Arc::new(Cache::open(&config)?);
     tracing::info!(
         "engine {} runs tests of target group {:?} at {}",
         config.name,
@@ -45,7 +49,7 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
         config.account.url.origin().ascii_serialization()
     );
     let mut jobs = JoinSet::new();
-    let outcome = lease_jobs(&config, &api, &stop, &mut jobs).await;
+    let outcome = lease_jobs(&config, &api, &cache, &stop, &mut jobs).await;
     // Running jobs finish, or release their leases after the grace period.
     while jobs.join_next().await.is_some() {}
     outcome
@@ -55,6 +59,7 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
 async fn lease_jobs(
     config: &Arc<Config>,
     api: &Api,
+    cache: &Arc<Cache>,
     stop: &CancellationToken,
     jobs: &mut JoinSet<()>,
 ) -> anyhow::Result<()> {
@@ -78,7 +83,7 @@ async fn lease_jobs(
                 backoff = Backoff::default();
                 for lease in leases {
                     let (config, api, stop) = (config.clone(), api.clone(), stop.clone());
-                    jobs.spawn(Job { config, api, stop, lease }.run());
+                    jobs.spawn(Job { config, api, cache: cache.clone(), stop, lease }.run());
                 }
             }
             Err(error) if error.is_permanent() => return Err(error.into()),
@@ -122,6 +127,7 @@ fn request(config: &Config, free: u16) -> LeaseInput {
         wait_in_sec: Some(WAIT),
         needs_public_ip: config.needs_public_ip,
         labels: config.labels.clone(),
+        project_ids: config.projects.clone(),
         version: Some(concat!("assay-engine ", env!("CARGO_PKG_VERSION")).to_owned()),
     }
 }

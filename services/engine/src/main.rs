@@ -28,7 +28,17 @@ Input:
     ASSAY_SUBJECT, ASSAY_SUBJECT_URI     identifier and URI of the subject
     ASSAY_ENVIRONMENT, ASSAY_USERNAME, ASSAY_PASSWORD
                                          name and credentials of the environment
+    ASSAY_FILES                          folder with the files of the test under their names
+    ASSAY_INPUT_FILE, ASSAY_SUPPORTING_FILES, ASSAY_AUTOMATION_SUPPORTING_FILES
+                                         paths of the files of the test plan
+    ASSAY_SOFTWARE_FILE, ASSAY_INSTALLATION_FILE, ASSAY_INSTRUCTION_FILE, ASSAY_FRAMEWORK_FILE
+                                         paths of the files of the subject
+    ASSAY_IMAGE_FILE                     path of the image of the environment
     ASSAY_RESULT_FILE, ASSAY_JUNIT_FILE  paths to which the command can write its result
+
+The engine downloads the files of the test from Assay, and checks their SHA-256. Variables for files that the
+test does not have are empty. The files are read-only, and other tests may share them. They are kept for
+later tests, up to ASSAY_ENGINE_CACHE_GIB. The result of a test that does not get its files is Error.
 
 Output, the first of these that exists:
 

@@ -154,6 +154,22 @@ fn from_status(finished: &Finished) -> InstanceResultInput {
     }
 }
 
+/// Returns the result of a test that does not get its files.
+pub(crate) fn unavailable(problem: &str) -> InstanceResultInput {
+    let step = StepResultInput {
+        step_nr: 1,
+        test_input: Some("Get the files of the test".to_owned()),
+        actual_result: Some(problem.to_owned()),
+        result: TestResult::Error.into(),
+        ..StepResultInput::default()
+    };
+    InstanceResultInput {
+        result: TestResult::Error.into(),
+        steps: vec![step],
+        ..InstanceResultInput::default()
+    }
+}
+
 /// Returns a step that shows the command, its exit status and its output.
 fn last_step(finished: &Finished, result: TestResult) -> StepResultInput {
     let output = finished.output.trim();

@@ -46,6 +46,9 @@ impl Engine {
             target_group: String::new(),
             needs_public_ip: None,
             labels: Vec::new(),
+            projects: Vec::new(),
+            cache: None,
+            cache_gib: 1,
             name: "engine".to_owned(),
             parallel: 2,
             // Engines do not poll: a heartbeat waits for the end of the execution.

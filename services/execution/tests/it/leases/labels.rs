@@ -226,10 +226,10 @@ async fn queues_are_found_by_the_index_among_much_work() -> Result<()> {
     let db = PgPoolOptions::new().max_connections(1).connect(&world.database_url).await?;
     let (customer, offered) = (world.user.customer, ["linux".to_owned(), "gpu".to_owned()]);
     let before = reads(&db).await?;
-    let queues = store::queues(&db, customer, &offered).await?;
-    assert_eq!(queues.len(), 4);
+    let parts = store::parts(&db, customer, &offered, &[]).await?;
+    assert_eq!(parts.len(), 4);
     let mut tx = assay_database::begin(&db).await?;
-    assert_eq!(store::dequeue(&mut tx, customer, &queues[0], None, 1).await?.len(), 1);
+    assert_eq!(store::dequeue(&mut tx, customer, &parts[0], None, 1).await?.len(), 1);
     tx.rollback().await?;
     let rows = reads(&db).await? - before;
     assert!(rows < 200, "{rows} rows were read instead of those of the index");
