@@ -1,6 +1,7 @@
 //! The reference engine with real commands.
 
 mod clients;
+mod files;
 
 use std::{
     ffi::OsString,
@@ -36,9 +37,19 @@ struct Engine {
 
 impl Engine {
     async fn start(api: &Api, url: String, command: &[&str]) -> Self {
+        Self::start_with(api, url, command, |_| {}).await
+    }
+
+    /// Starts an engine with other settings.
+    async fn start_with(
+        api: &Api,
+        url: String,
+        command: &[&str],
+        change: impl FnOnce(&mut assay_engine::Config),
+    ) -> Self {
         let token = json!({"Name": "Engine", "UsagePermission": "Automation"});
         let token = api.post("/api/users/current/tokens", token).await.created();
-        let config = assay_engine::Config {
+        let mut config = assay_engine::Config {
             account: Account {
                 url: url.parse().unwrap(),
                 token: SecretString::from(token["Secret"].as_str().unwrap()),
@@ -57,6 +68,7 @@ impl Engine {
             live_log: true,
             command: command.iter().map(OsString::from).collect(),
         };
+        change(&mut config);
         let (mut running, stop) = (JoinSet::new(), CancellationToken::new());
         running.spawn(assay_engine::run(config, stop.clone()));
         Self { running, stop }

@@ -33,6 +33,7 @@ async fn records(
         all.test_plans.extend(part.test_plans);
         all.subjects.extend(part.subjects);
         all.environments.extend(part.environments);
+        all.files.extend(part.files);
         all
     }))
 }
@@ -121,4 +122,85 @@ async fn a_request_names_at_most_100_records_of_a_kind() {
         ..GetAutomationRecordsRequest::default()
     };
     assert_eq!(invalid_fields(records(&engine, no_id).await), ["EnvironmentIds"]);
+}
+
+/// Downloads a file for the work with these records.
+async fn download(user: &User, records: &[&str], file: &str) -> Answer<Vec<u8>> {
+    let request = DownloadAutomationFileRequest {
+        record_ids: records.iter().map(ToString::to_string).collect(),
+        id: file.to_owned(),
+        ..DownloadAutomationFileRequest::default()
+    };
+    let mut automation = AutomationServiceClient::new(user.channel.clone());
+    let parts = automation.download_automation_file(user.call(request)).await?.into_inner();
+    let chunks: Vec<_> = parts.map_ok(|part| part.chunk).try_collect().await?;
+    Ok(chunks.concat())
+}
+
+#[tokio::test]
+async fn an_engine_reads_the_files_of_its_records_and_no_others() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let engine = world.colleague(&user, "Automation").await;
+    let (project, images) = (user.project().await, user.project().await);
+    let input = user.upload(&project, "input.csv", b"a,b").await.unwrap();
+    let image = user.upload(&images, "linux.img", b"image").await.unwrap();
+    let unused = user.upload(&project, "unused", b"unused").await.unwrap();
+    let case = user.case(&project, "login").await;
+    let plan = TestPlanInput {
+        input_file_id: Some(input.id.clone()),
+        supporting_files_id: Some("elsewhere/7".into()),
+        automation_supporting_files_id: Some(input.id.clone()),
+        ..TestPlanInput::default()
+    };
+    let plan = user.create_plan(&case, plan).await.unwrap();
+    let environment = EnvironmentInput {
+        name: "Lab".into(),
+        image_file_id: Some(image.id.clone()),
+        file_project_id: images.id.clone(),
+        ..EnvironmentInput::default()
+    };
+    let environment = user.create_environment(&project, environment).await.unwrap();
+    let request = GetAutomationRecordsRequest {
+        test_plan_ids: vec![plan.id.clone()],
+        environment_ids: vec![environment.id.clone()],
+        ..GetAutomationRecordsRequest::default()
+    };
+
+    let found = records(&engine, request).await.unwrap();
+
+    assert_eq!(found.test_plans[0].supporting_files_id.as_deref(), Some("elsewhere/7"));
+    let of = |file: &StoredFile, record: &str| AutomationFile {
+        id: file.id.clone(),
+        record_id: record.to_owned(),
+        name: file.name.clone(),
+        size: file.size,
+        sha256: file.sha256.clone(),
+    };
+    assert_eq!(found.files, [of(&input, &plan.id), of(&image, &environment.id)]);
+    let both = [plan.id.as_str(), environment.id.as_str()];
+    assert_eq!(download(&engine, &both, &input.id).await.unwrap(), b"a,b");
+    assert_eq!(download(&engine, &both, &image.id).await.unwrap(), b"image");
+    for (records, file) in [
+        (&both[..], &unused),
+        (&both[..1], &image),
+        (&[case.id.as_str(), project.id.as_str()], &input),
+        (&[], &input),
+    ] {
+        let missing = download(&engine, records, &file.id).await.unwrap_err();
+        assert_eq!(missing.code(), tonic::Code::NotFound, "{records:?}");
+    }
+    let stranger = world.user().await;
+    let stranger = world.colleague(&stranger, "Automation").await;
+    let missing = download(&stranger, &both, &input.id).await.unwrap_err();
+    assert_eq!(missing.code(), tonic::Code::NotFound);
+    let denied = download(&user, &both, &input.id).await.unwrap_err();
+    assert_eq!(denied.code(), tonic::Code::PermissionDenied);
+    assert_eq!(invalid_fields(download(&engine, &["x"], &input.id).await), ["RecordIds"]);
+
+    // The files of a deleted project are gone.
+    let request = user.call(DeleteProjectRequest { id: images.id });
+    user.projects().delete_project(request).await.unwrap();
+    let missing = download(&engine, &both, &image.id).await.unwrap_err();
+    assert_eq!(missing.code(), tonic::Code::NotFound);
 }

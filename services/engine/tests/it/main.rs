@@ -1,5 +1,7 @@
 //! The engine against servers and proxies that do not behave.
 
+mod files;
+
 use std::{
     path::Path,
     sync::{Arc, Mutex},
@@ -57,9 +59,9 @@ async fn serve(
     (url, received)
 }
 
-/// Runs an engine for a time. Returns its failure.
-async fn run(url: &str, command: &str, time: Duration) -> Option<String> {
-    let config = Config {
+/// Returns the settings of an engine that runs a command of a shell.
+fn config(url: &str, command: &str) -> Config {
+    Config {
         account: Account { url: url.parse().unwrap(), token: "secret-token".into() },
         target_group: String::new(),
         needs_public_ip: None,
@@ -73,10 +75,14 @@ async fn run(url: &str, command: &str, time: Duration) -> Option<String> {
         grace_seconds: 0,
         live_log: true,
         command: ["sh", "-c", command].map(Into::into).into(),
-    };
+    }
+}
+
+/// Runs an engine for a time. Returns its failure.
+async fn run(url: &str, command: &str, time: Duration) -> Option<String> {
     let stop = CancellationToken::new();
     let stopping = stop.clone();
-    let running = assay_engine::run(config, stop);
+    let running = assay_engine::run(config(url, command), stop);
     let mut running = std::pin::pin!(running);
     if let Ok(ended) = timeout(time, &mut running).await {
         return ended.err().map(|error| format!("{error:#}"));

@@ -30,7 +30,12 @@ impl World {
         let request = GetQueueLengthRequest {
             target_group: Some(group.to_owned()),
             labels: labels.iter().map(ToString::to_string).collect(),
+            project_ids: Vec::new(),
         };
+        self.length_of(request).await
+    }
+
+    async fn length_of(&self, request: GetQueueLengthRequest) -> Result<QueueLength, Status> {
         let mut engines = EngineServiceClient::new(self.execution.clone());
         Ok(engines.get_queue_length(self.user.call(request)).await?.into_inner())
     }
@@ -77,7 +82,10 @@ async fn engines_are_listed_with_their_state_and_leases() -> Result<()> {
         .await?;
     engine.report(&lease.id, json!([instance(1, "Passed")])).await?;
     engine.complete(&lease.id, false).await?;
-    assert!(engine.lease(asking("idle", "mac", &["usb"])).await?.is_empty());
+    let projects = vec![world.project.clone()];
+    let restricted =
+        LeaseInput { project_ids: projects.clone(), ..asking("idle", "mac", &["usb"]) };
+    assert!(engine.lease(restricted).await?.is_empty());
     let engines = world.engines(&world.user).await?;
     let of = |name: &str| engines.iter().find(|engine| engine.name == name).unwrap();
     assert_eq!((of("gone").state.as_str(), of("busy").state.as_str()), ("Away", "Idle"));
@@ -85,6 +93,7 @@ async fn engines_are_listed_with_their_state_and_leases() -> Result<()> {
         (of("idle").target_group.as_str(), &of("idle").labels[..]),
         ("mac", &["usb".to_owned()][..])
     );
+    assert_eq!((&of("idle").project_ids, &of("gone").project_ids), (&projects, &Vec::new()));
     assert!(world.engines(&world.stranger().await).await?.is_empty());
     Ok(())
 }
@@ -145,6 +154,17 @@ async fn the_length_of_a_queue_counts_what_engines_with_these_labels_do() -> Res
     assert_eq!(world.length("mac", &[]).await?, QueueLength::default());
     let refused = world.length("", &["x\u{1f}"]).await.unwrap_err();
     assert_eq!(fields(&refused), ["labels/0"]);
+    let of_projects = async |ids: &[&str]| {
+        let request = GetQueueLengthRequest {
+            target_group: Some("linux".to_owned()),
+            labels: vec!["gpu".to_owned()],
+            project_ids: ids.iter().map(ToString::to_string).collect(),
+        };
+        world.length_of(request).await
+    };
+    assert_eq!(of_projects(&[&world.project]).await?, gpu);
+    assert_eq!(of_projects(&[&uuid::Uuid::now_v7().to_string()]).await?, QueueLength::default());
+    assert_eq!(fields(&of_projects(&["shop"]).await.unwrap_err()), ["projectIds/0"]);
 
     let queues = world.queues().await?;
     let lengths: Vec<_> = queues.iter().map(|queue| (queue.labels.len(), queue.queued)).collect();

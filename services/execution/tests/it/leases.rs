@@ -3,6 +3,7 @@
 mod assignment;
 mod labels;
 mod losses;
+mod projects;
 mod time_outs;
 
 use anyhow::Result;

@@ -237,7 +237,7 @@ async fn queues_are_found_by_the_index_among_much_work() -> Result<()> {
 }
 
 /// Returns the number of schedules that statements of this connection have read.
-async fn reads(db: &PgPool) -> Result<i64> {
+pub(super) async fn reads(db: &PgPool) -> Result<i64> {
     sqlx::query("select pg_stat_force_next_flush()").execute(db).await?;
     let reads = sqlx::query_scalar(
         "select (seq_tup_read + (
