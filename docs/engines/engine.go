@@ -2,18 +2,23 @@
 //
 //	ASSAY_URL=http://127.0.0.1:8080 ASSAY_TOKEN=... go run engine.go [--once] ./run-test
 //
-// The command gets the identifier of the test in ASSAY_TEST_CASE. It passes if it exits with 0.
+// The command gets the identifier of the test in ASSAY_TEST_CASE, and in ASSAY_FILES a folder with the files of
+// its plan, subject and environment, named by their ids. It passes if it exits with 0.
 package main
 
 import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -26,6 +31,7 @@ type lease struct {
 	InstanceNumbers      []int
 	MaximumDurationInMin float64
 	TestCase             struct{ Identifier string }
+	Files                []struct{ Id, Name, Sha256 string }
 }
 
 var (
@@ -69,8 +75,46 @@ func call(path string, body, answer interface{}) bool {
 	}
 }
 
+// download downloads the files of a lease.
+func download(stop context.Context, lease lease, folder string) error {
+	for _, file := range lease.Files {
+		request, err := http.NewRequestWithContext(stop, "GET", url+"/"+lease.Id+"/files/"+file.Id, nil)
+		if err != nil {
+			return err
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != 200 {
+			return fmt.Errorf("%s: %s", file.Name, response.Status)
+		}
+		copied, err := os.Create(filepath.Join(folder, filepath.Base(file.Id)))
+		if err != nil {
+			return err
+		}
+		defer copied.Close()
+		digest := sha256.New()
+		if _, err := io.Copy(io.MultiWriter(copied, digest), response.Body); err != nil {
+			return fmt.Errorf("%s: %w", file.Name, err)
+		}
+		if hex.EncodeToString(digest.Sum(nil)) != file.Sha256 {
+			return fmt.Errorf("%s has arrived damaged", file.Name)
+		}
+	}
+	return nil
+}
+
+// failed returns the result of an instance that does not get its files.
+func failed(number int, problem error) object {
+	step := object{"StepNr": 1, "TestInput": "Get the files of the test", "ActualResult": problem.Error(), "Result": "Error"}
+	return object{"InstanceNr": number, "Result": "Error", "Steps": []object{step}}
+}
+
 // run runs the command for an instance, and returns its result.
-func run(stop context.Context, lease lease, number int, words []string) object {
+func run(stop context.Context, lease lease, number int, words []string, folder string) object {
 	begun := time.Now()
 	limit, cancel := context.WithTimeout(stop, time.Duration(lease.MaximumDurationInMin*float64(time.Minute)))
 	defer cancel()
@@ -80,7 +124,7 @@ func run(stop context.Context, lease lease, number int, words []string) object {
 			command.Env = append(command.Env, variable)
 		}
 	}
-	command.Env = append(command.Env, "ASSAY_TEST_CASE="+lease.TestCase.Identifier)
+	command.Env = append(command.Env, "ASSAY_TEST_CASE="+lease.TestCase.Identifier, "ASSAY_FILES="+folder)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	output, _ := command.StdoutPipe()
 	command.Stderr = command.Stdout
@@ -147,13 +191,23 @@ func main() {
 		for _, lease := range leases {
 			stopped, stop := context.WithCancel(context.Background())
 			go beat(stopped, stop, lease)
+			folder, err := os.MkdirTemp("", "assay-")
+			if err == nil {
+				err = download(stopped, lease, folder)
+			}
 			for _, number := range lease.InstanceNumbers {
-				result := run(stopped, lease, number, words)
+				var result object
+				if err != nil {
+					result = failed(number, err)
+				} else {
+					result = run(stopped, lease, number, words, folder)
+				}
 				if stopped.Err() != nil || !call("/"+lease.Id+"/instances", []object{result}, &[]object{}) {
 					break
 				}
 			}
 			stop()
+			os.RemoveAll(folder)
 			call("/"+lease.Id+"/complete", object{}, &object{})
 			if once {
 				return

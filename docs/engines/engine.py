@@ -2,14 +2,17 @@
 
     ASSAY_URL=http://127.0.0.1:8080 ASSAY_TOKEN=... python3 engine.py [--once] ./run-test
 
-The command gets the identifier of the test in ASSAY_TEST_CASE. It passes if it exits with 0.
+The command gets the identifier of the test in ASSAY_TEST_CASE, and in ASSAY_FILES a folder with the files of its
+plan, subject and environment, named by their ids. It passes if it exits with 0.
 """
 
+import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.error
@@ -39,11 +42,35 @@ def call(method, path, body=None):
         time.sleep(2)
 
 
-def run(lease, number, running):
+def download(lease, folder):
+    """Downloads the files of a lease. Returns the reason if the test does not get them."""
+    for file in lease["Files"]:
+        request = urllib.request.Request(f"{URL}/{lease['Id']}/files/{file['Id']}", headers=HEADERS)
+        digest = hashlib.sha256()
+        try:
+            with urllib.request.urlopen(request, timeout=60) as response, open(f"{folder}/{file['Id']}", "wb") as copy:
+                while piece := response.read(1 << 20):
+                    digest.update(piece)
+                    copy.write(piece)
+        except OSError as error:
+            return f"{file['Name']}: {error}"
+        if digest.hexdigest() != file["Sha256"]:
+            return f"{file['Name']} has arrived damaged"
+    return None
+
+
+def failed(number, problem):
+    """Returns the result of an instance that does not get its files."""
+    step = {"StepNr": 1, "TestInput": "Get the files of the test", "ActualResult": problem, "Result": "Error"}
+    return {"InstanceNr": number, "Result": "Error", "Steps": [step]}
+
+
+def run(lease, number, running, folder):
     """Runs the command for an instance. Returns its result."""
     begun, late = time.monotonic(), []
+    variables = {"ASSAY_TEST_CASE": lease["TestCase"]["Identifier"], "ASSAY_FILES": folder}
     process = subprocess.Popen(
-        COMMAND, env={**os.environ, "ASSAY_TEST_CASE": lease["TestCase"]["Identifier"]}, start_new_session=True,
+        COMMAND, env={**os.environ, **variables}, start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     running["kill"] = lambda: os.killpg(process.pid, signal.SIGKILL)
     timer = threading.Timer(lease["MaximumDurationInMin"] * 60, lambda: (late.append(True), running["kill"]()))
@@ -75,10 +102,12 @@ while True:
     for lease in call("POST", "", WORK) or []:
         running = {"is": True, "kill": lambda: None}
         threading.Thread(target=beat, args=(lease, running), daemon=True).start()
-        for number in lease["InstanceNumbers"]:
-            result = run(lease, number, running)
-            if not running["is"] or not call("POST", f"/{lease['Id']}/instances", [result]):
-                break
+        with tempfile.TemporaryDirectory() as folder:
+            problem = download(lease, folder)
+            for number in lease["InstanceNumbers"]:
+                result = failed(number, problem) if problem else run(lease, number, running, folder)
+                if not running["is"] or not call("POST", f"/{lease['Id']}/instances", [result]):
+                    break
         running["is"] = False
         call("POST", f"/{lease['Id']}/complete", {})
         if ONCE:

@@ -76,6 +76,7 @@ fn card(engine: &Engine) -> Markup {
                 "Last seen " (long_time(engine.last_seen_time))
                 @if !engine.version.is_empty() { " · version " bdi { (plain(&engine.version)) } }
                 @if !all.is_empty() { " · " (labels(&all)) }
+                @if !engine.project_ids.is_empty() { " · only for " (projects(engine)) }
             }
             @if !engine.leases.is_empty() {
                 ul.small { @for lease in engine.leases.iter().take(LEASES) {
@@ -92,6 +93,11 @@ fn card(engine: &Engine) -> Markup {
             }
         }
     }
+}
+
+/// Returns the number of projects to which an engine is restricted.
+fn projects(engine: &Engine) -> String {
+    counted(i64::try_from(engine.project_ids.len()).unwrap_or(i64::MAX), "project")
 }
 
 fn labels(labels: &[String]) -> Markup {

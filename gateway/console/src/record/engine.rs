@@ -10,6 +10,7 @@ pub(crate) struct Engine {
     pub(crate) name: String,
     pub(crate) target_group: String,
     pub(crate) labels: Vec<String>,
+    pub(crate) project_ids: Vec<String>,
     pub(crate) version: String,
     pub(crate) state: String,
     pub(crate) last_seen_time: Time,

@@ -10,8 +10,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{
-    command_with_child, create_limited_set, create_set, start_execution, test_directory,
-    wait_for_child, wait_for_end, wait_for_exit,
+    command_with_child, create_limited_set, create_set, files::Files, start_execution,
+    test_directory, wait_for_child, wait_for_end, wait_for_exit,
 };
 use crate::{
     console::Reader,
@@ -97,6 +97,21 @@ async fn the_engines_of_the_guide_report_results_and_output() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_engines_of_the_guide_give_the_command_its_files() {
+    let dir = test_directory();
+    for client in clients(&dir) {
+        let customer = Customer::new().await;
+        let api = &customer.api;
+        let files = Files::create(api).await;
+        let input = format!("[ \"$(cat \"$ASSAY_FILES/{}\")\" = a,b ]", id(&files.input));
+        let execution = start_execution(api, &files.project, &files.set).await;
+        let _engine = Client::start(&customer, &client, &input).await;
+        let done = wait_for_end(api, &execution).await;
+        assert_eq!(done["Result"], "Passed", "{client:?}: {done:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_engines_of_the_guide_stop_tests_that_hang_or_are_canceled() {
     let dir = test_directory();
     for client in clients(&dir) {
@@ -170,7 +185,9 @@ async fn start_test_of_guide(api: &Api) -> String {
     let plans = format!("{project}/testcases/{}/testplans", id(&case));
     let user = json!({"Name": "SHOP_USER", "DisplayName": "", "PoolName": "", "IsSecured": false,
         "ValidationRule": "", "Content": "ada"});
-    let plan = json!({"MaximumDurationInMin": 30, "Variables": [user]});
+    let file = api.request(Method::POST, &format!("{project}/files"));
+    let file = Answer::of(file.header("X-File-Name", "cards.csv").body("4242\n")).await.created();
+    let plan = json!({"MaximumDurationInMin": 30, "Variables": [user], "InputFileId": file["Id"]});
     let plan = format!("{plans}/{}", id(&api.post(&plans, plan).await.created()));
     let steps = json!([{"TestInput": "Pay", "ExpectedResult": "Paid", "Comment": ""}]);
     api.put(&format!("{plan}/automationSteps"), steps).await.ok();
@@ -190,6 +207,12 @@ async fn the_bodies_of_the_guide_are_accepted_and_returned() {
 
     let taken = api.post(path, work).await.ok();
     assert_shown(&leases, &taken, "lease");
+    let [shown, real] = [&leases, &taken].map(|leases| leases[0]["Files"][0].clone());
+    for field in ["Name", "Size", "Sha256"] {
+        assert_eq!(shown[field], real[field]);
+    }
+    let contents = api.get(real["Url"].as_str().unwrap()).await;
+    assert_eq!(contents.expect(200).body, b"4242\n");
     let lease = format!("{path}/{}", id(&taken[0]));
     let renewal = json!({"WaitInSec": renewal["WaitInSec"].as_i64().unwrap().min(1)});
     let answer = api.post(&format!("{lease}/heartbeat"), renewal).await.ok();

@@ -17,16 +17,16 @@ async fn upload(api: &Api, project: &str, name: &str, file: &'static str) -> Val
 
 /// A set with a test whose plan has two files of the same name and one of another system, and whose subject
 /// has a file.
-struct Files {
-    project: String,
-    set: String,
+pub(super) struct Files {
+    pub(super) project: String,
+    pub(super) set: String,
     software: Value,
-    input: Value,
+    pub(super) input: Value,
     supporting: Value,
 }
 
 impl Files {
-    async fn create(api: &Api) -> Self {
+    pub(super) async fn create(api: &Api) -> Self {
         let project = create_project(api).await;
         let software = upload(api, &project, "web shop.msi", "MSI").await;
         let input = upload(api, &project, "input.csv", "a,b").await;
