@@ -107,9 +107,7 @@ async fn renew(
         ("If-Range" = Option<String>, Header, description = "The entity tag that the range is of",
             example = "\"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\""),
     ),
-    extensions(
-        ("x-grpc-method" = json!("/assay.catalog.v1.AutomationService/DownloadAutomationFile")),
-    ),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.AutomationService/DownloadAutomationFile"))),
     responses(
         (status = OK, description = "The contents", body = String,
             content_type = "application/octet-stream", example = json!("MSI")),
