@@ -51,7 +51,10 @@ impl Cache {
     pub(crate) fn open(config: &Config) -> anyhow::Result<Self> {
         let temporary = match &config.cache {
             Some(_) => None,
-            None => Some(TempDir::with_prefix("assay-files-")?),
+            None => {
+                let created = TempDir::with_prefix("assay-files-");
+                Some(created.context("cannot create a folder for files (ASSAY_ENGINE_CACHE)")?)
+            }
         };
         let given = config.cache.as_deref().or(temporary.as_ref().map(TempDir::path));
         let folder = given.context("the cache has no folder")?;
