@@ -1,0 +1,142 @@
+//! Documents as PDF: tagged, by PDF/UA-1 and PDF/A-2a.
+//!
+//! [`layout`] breaks the document into pages, which are lists of texts, lines and pictures at their places, and makes
+//! the tree of tags. [`write`] turns both into a file. So a page knows how many there are.
+
+mod font;
+mod layout;
+mod line;
+mod place;
+mod table;
+mod tag;
+mod write;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use thiserror::Error;
+
+use self::{
+    font::Fonts,
+    layout::layout,
+    write::{Failed, write},
+};
+use crate::block::{Block, Document};
+
+/// Maximum number of pages.
+const PAGES: usize = 200;
+
+/// Maximum number of pictures that cannot be decoded and are replaced one by one. With more, all are.
+const BROKEN: usize = 3;
+
+/// A document cannot be rendered as PDF. No content should cause this.
+#[derive(Debug, Error)]
+#[error("the document cannot be written as PDF: {0}")]
+pub struct Unrenderable(String);
+
+/// Returns the document as a PDF file.
+///
+/// It takes up to a few seconds of a processor, and memory for the file and for the pixels of one picture. Texts
+/// in scripts that the fonts do not have are shown as replacement characters. A picture that cannot be decoded is
+/// replaced by a remark.
+pub fn pdf(mut document: Document) -> Result<Vec<u8>, Unrenderable> {
+    let fonts = Fonts::load().ok_or_else(|| Unrenderable("the fonts cannot be read".to_owned()))?;
+    for attempt in 0..=BROKEN + 1 {
+        let laid_out = layout(&document, &fonts);
+        // Decoders of pictures are the only code here that reads bytes of clients.
+        let written = catch_unwind(AssertUnwindSafe(|| write(&document, &fonts, laid_out)));
+        match written.unwrap_or(Err(Failed::Picture(None))) {
+            Ok(file) => return Ok(file),
+            Err(Failed::Picture(Some(number))) if attempt < BROKEN => {
+                replace_pictures(&mut document, |index| index == number);
+            }
+            Err(Failed::Picture(_)) => replace_pictures(&mut document, |_| true),
+            Err(Failed::Other(reason)) => return Err(Unrenderable(reason)),
+        }
+    }
+    Err(Unrenderable("it fails without pictures".to_owned()))
+}
+
+/// Replaces pictures by remarks. The logo has the number after the last figure.
+fn replace_pictures(document: &mut Document, is_broken: impl Fn(usize) -> bool) {
+    let mut figures = 0;
+    for block in &mut document.blocks {
+        if let Block::Figure { caption, .. } = block {
+            if is_broken(figures) {
+                *block = Block::Note(format!("{caption}: the picture cannot be decoded."));
+            }
+            figures += 1;
+        }
+    }
+    if is_broken(figures) {
+        document.logo = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Picture, block::Tone, compose, compose::tests::report, template::Template};
+
+    fn document(text: &str) -> Document {
+        compose(report(text), &Template::default(), None)
+    }
+
+    fn has(file: &[u8], part: &str) -> bool {
+        file.windows(part.len()).any(|window| window == part.as_bytes())
+    }
+
+    #[test]
+    fn the_file_is_tagged_and_declares_what_it_conforms_to() {
+        let file = pdf(document("")).unwrap();
+        assert!(file.starts_with(b"%PDF-1.7"));
+        for part in ["pdfuaid:part", "pdfaid:conformance", "/MarkInfo", "/StructTreeRoot", "/Lang"]
+        {
+            assert!(has(&file, part), "{part}");
+        }
+    }
+
+    #[test]
+    fn no_text_makes_it_fail() {
+        let mut texts: Vec<String> =
+            ["", "\u{feff}", "漢字 😀 👩‍👩‍👧", "مرحبا بالعالم", "a\u{301}\u{488}", "ﷺﷺ"]
+                .map(str::to_owned)
+                .to_vec();
+        // Every character of the first two planes, in texts of 512.
+        let all: Vec<char> = ('\0'..='\u{1ffff}').collect();
+        texts.extend(all.chunks(512).map(String::from_iter));
+        let mut document = document("");
+        for text in &texts {
+            document.blocks.push(Block::Paragraph(text.clone()));
+            document.blocks.push(Block::Text {
+                label: text.clone(),
+                tone: Tone::Fail,
+                text: text.clone(),
+            });
+        }
+        document.title = texts.concat();
+        pdf(document).unwrap();
+    }
+
+    #[test]
+    fn pages_are_bounded() {
+        let mut document = document("");
+        document.blocks.push(Block::Paragraph("word ".repeat(2 << 20)));
+        let fonts = Fonts::load().unwrap();
+        assert_eq!(layout(&document, &fonts).pages.len(), PAGES);
+        pdf(document).unwrap();
+    }
+
+    #[test]
+    fn broken_pictures_are_replaced() {
+        let mut document = document("");
+        let mut broken = crate::picture::tests::PIXEL.to_vec();
+        broken[45..50].fill(0xff);
+        let picture = Picture::read(broken.into()).unwrap();
+        document.logo = Some(picture.clone());
+        for _ in 0..10 {
+            let caption = "Broken".to_owned();
+            document.blocks.push(Block::Figure { picture: picture.clone(), caption });
+        }
+        pdf(document).unwrap();
+    }
+}
