@@ -15,6 +15,8 @@ mod compression;
 mod config;
 mod contents;
 mod cors;
+mod document;
+mod document_pools;
 mod download;
 mod edge;
 mod entity_tag;

@@ -188,6 +188,14 @@ pub(crate) async fn parsed<B: Batch + 'static>(
     }))
 }
 
+/// Returns the records of a page.
+pub(crate) async fn of_page<B: Batch>(
+    batches: tonic::Response<Streaming<B>>,
+) -> Result<Vec<B::Item>, Status> {
+    let batches = batches.into_inner().map(|batch| Ok::<_, Status>(batch?.parse()?));
+    batches.try_concat().await
+}
+
 impl<S: Sync + Send> FromRequestParts<S> for Listing {
     type Rejection = Problem;
 

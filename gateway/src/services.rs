@@ -10,7 +10,10 @@ use assay_runtime::{Runtime, nats};
 use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
 
-use crate::{access::Access, admission::FairChannel, config::Config, gathered::CaseCalls};
+use crate::{
+    access::Access, admission::FairChannel, config::Config, document_pools::DocumentPools,
+    gathered::CaseCalls,
+};
 
 /// Connections to the services, and the verifier of tokens.
 pub struct Upstream {
@@ -51,6 +54,7 @@ struct Inner {
     execution: FairChannel,
     notification: FairChannel,
     case_calls: CaseCalls,
+    documents: DocumentPools,
     verifier: Verifier,
     access: Access,
     stopping: CancellationToken,
@@ -67,6 +71,7 @@ impl Services {
             identity: FairChannel::new(identity, concurrency, &processors),
             case_calls: CaseCalls::new(&catalog),
             catalog,
+            documents: DocumentPools::default(),
             execution: FairChannel::new(execution, concurrency, &processors),
             notification: FairChannel::new(notification, concurrency, &processors),
             verifier,
@@ -81,6 +86,10 @@ impl Services {
 
     pub(crate) fn access(&self) -> &Access {
         &self.0.access
+    }
+
+    pub(crate) fn documents(&self) -> &DocumentPools {
+        &self.0.documents
     }
 
     pub(crate) fn stopping(&self) -> &CancellationToken {

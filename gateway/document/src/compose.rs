@@ -43,11 +43,6 @@ pub fn compose(report: Report, template: &Template, logo: Option<Picture>) -> Do
     Document { title, time, color: template.color, logo, blocks }
 }
 
-/// Returns a time, such as `2026-03-02 09:30:04 UTC`.
-pub(crate) fn time([year, month, day, hour, minute, second]: [u16; 6]) -> String {
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
-}
-
 fn heading(text: &str) -> Block {
     Block::Heading { level: 2, text: text.to_owned() }
 }
@@ -103,7 +98,7 @@ fn facts(report: &Report, blocks: &mut Vec<Block>) {
         ("Project", report.project.clone()),
         ("Test set", report.test_set.clone()),
         ("Result", report.result.label.clone()),
-        ("Requested", time(report.request_time)),
+        ("Requested", report.requested()),
         ("Requested by", report.requested_by.clone()),
         ("Duration", duration(report.duration_in_sec)),
         ("Subject", report.subject.clone()),
@@ -156,7 +151,7 @@ fn counts(report: &Report, blocks: &mut Vec<Block>) {
 fn causes(causes: &Listed<Cause>, blocks: &mut Vec<Block>) {
     blocks.push(heading("Causes of failures"));
     if causes.items.is_empty() {
-        blocks.push(Block::Paragraph("There are no failures.".to_owned()));
+        blocks.push(Block::Paragraph("No test case failed.".to_owned()));
         return;
     }
     let row = |cause: &Cause| {
@@ -178,7 +173,7 @@ fn causes(causes: &Listed<Cause>, blocks: &mut Vec<Block>) {
 fn cases(tests: &Listed<Test>, blocks: &mut Vec<Block>) {
     blocks.push(heading("Test cases"));
     if tests.items.is_empty() {
-        blocks.push(Block::Paragraph("There are no test cases.".to_owned()));
+        blocks.push(Block::Paragraph("The execution does not have test cases.".to_owned()));
         return;
     }
     let row = |test: &Test| {

@@ -13,7 +13,7 @@ use crate::{
 
 const STYLE: &str = include_str!("html/style.css");
 
-/// What the file itself allows, wherever it is opened: its own style and pictures within it.
+/// Policy of the file itself, for copies of it: its own style and pictures within it.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \
                       form-action 'none'";
 

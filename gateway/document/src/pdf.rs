@@ -3,6 +3,7 @@
 //! [`layout`] breaks the document into pages, which are lists of texts, lines and pictures at their places, and makes
 //! the tree of tags. [`write`] turns both into a file. So a page knows how many there are.
 
+mod flow;
 mod font;
 mod layout;
 mod line;

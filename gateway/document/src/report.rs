@@ -35,6 +35,14 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
+impl Report {
+    /// Returns the time of the request, such as `2026-03-02 09:30:04 UTC`.
+    pub(crate) fn requested(&self) -> String {
+        let [year, month, day, hour, minute, second] = self.request_time;
+        format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+    }
+}
+
 /// The first entries of a list, and the number of the others.
 #[derive(Debug)]
 pub struct Listed<T> {

@@ -1,6 +1,7 @@
 //! `/api/projects/{projectId}/executions`, and those of a test set.
 
 mod archive;
+mod document;
 mod export;
 mod filter;
 mod open;
@@ -45,6 +46,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .merge(summary::routes())
         .merge(verdict::routes())
         .merge(export::routes())
+        .merge(document::routes())
         .routes_also_short(routes!(complete))
 }
 

@@ -10,7 +10,7 @@ use crate::{
 pub(super) fn failures(failures: Listed<Failure>, blocks: &mut Vec<Block>) {
     blocks.push(heading("Failures"));
     if failures.items.is_empty() && failures.left_out == 0 {
-        blocks.push(Block::Paragraph("There are no failures.".to_owned()));
+        blocks.push(Block::Paragraph("No test case failed.".to_owned()));
     }
     for failure in failures.items {
         of_test(failure, blocks);

@@ -6,9 +6,9 @@ use krilla::tagging::{BBox, Tag};
 
 use super::{
     PAGES,
+    flow::Flow,
     font::{Fonts, Style},
-    line::lines,
-    place::{BOTTOM, Face, Item, MARGIN, WIDTH},
+    place::{Face, Item, MARGIN, WIDTH},
     table,
     tag::Tagged,
 };
@@ -19,7 +19,6 @@ use crate::{
     text::line,
 };
 
-pub(super) const LINE: Color = Color(0xdf, 0xe4, 0xe9);
 const SOFT: Color = Color(0x8a, 0x93, 0x9d);
 
 /// Maximum height of a picture, and of the logo.
@@ -47,143 +46,52 @@ pub(super) struct Heading {
     pub(super) top: f32,
 }
 
-/// The pages so far.
-pub(super) struct Layout<'a> {
-    pub(super) fonts: &'a Fonts,
-    pages: Vec<Vec<Item>>,
-    /// Upper edge of what comes next.
-    pub(super) top: f32,
-    contents: usize,
+struct Layout<'a> {
+    flow: Flow<'a>,
     headings: Vec<Heading>,
     figures: usize,
-    most: usize,
-    /// Whether there was no room for something.
-    pub(super) is_full: bool,
-}
-
-pub(super) fn face(style: Style, size: f32, tone: Tone) -> Face {
-    Face { style, size, color: tone.color() }
 }
 
 /// Breaks a document into pages.
 pub(super) fn layout(document: &Document, fonts: &Fonts) -> LaidOut {
-    let mut layout = Layout {
-        fonts,
-        pages: vec![Vec::new()],
-        top: MARGIN,
-        contents: 0,
-        headings: Vec::new(),
-        figures: 0,
-        most: PAGES - 1,
-        is_full: false,
-    };
+    let flow = Flow::new(fonts, PAGES - 1);
+    let mut layout = Layout { flow, headings: Vec::new(), figures: 0 };
     let mut tags = layout.title(document);
     for block in &document.blocks {
-        if layout.is_full {
+        if layout.flow.is_full {
             break;
         }
         tags.extend(layout.block(block));
     }
-    if layout.is_full {
-        layout.most = PAGES;
-        layout.is_full = false;
-        layout.new_page();
+    if layout.flow.is_full {
+        layout.flow.extend();
         let rest =
             format!("The document ends after {PAGES} pages. The HTML document has the rest.");
         tags.push(layout.note(&rest));
     }
-    let Layout { pages, contents, headings, .. } = layout;
-    LaidOut { pages, tags, contents, headings }
+    let (pages, contents) = layout.flow.finish();
+    LaidOut { pages, tags, contents, headings: layout.headings }
 }
 
 impl Layout<'_> {
-    fn new_page(&mut self) {
-        if self.pages.len() >= self.most {
-            self.is_full = true;
-        } else {
-            self.pages.push(Vec::new());
-            self.top = MARGIN;
-        }
-    }
-
-    /// Starts a new page unless this height is left. Returns whether there is room, which there is not on the
-    /// last page.
-    pub(super) fn reserve(&mut self, height: f32) -> bool {
-        if self.top + height > BOTTOM && self.top > MARGIN {
-            self.new_page();
-        }
-        !self.is_full
-    }
-
-    pub(super) fn put(&mut self, item: Item) {
-        if let Some(page) = self.pages.last_mut() {
-            page.push(item);
-        }
-    }
-
-    /// Returns the number of the next content.
-    pub(super) fn content(&mut self) -> usize {
-        self.contents += 1;
-        self.contents - 1
-    }
-
-    /// Puts a line at a place of this page.
-    pub(super) fn text_at(
-        &mut self,
-        at: (f32, f32),
-        face: Face,
-        text: String,
-        content: Option<usize>,
-    ) {
-        let at = (at.0, at.1 + face.ascent());
-        self.put(Item::Text { at, face, text, content });
-    }
-
-    /// Puts a text below what is there. Returns its contents.
-    fn flow(&mut self, text: &str, face: Face, indent: f32) -> Vec<Tagged> {
-        let mut tags = Vec::new();
-        for text in lines(self.fonts, face.style, text, (WIDTH - indent) / face.size) {
-            if !self.reserve(face.leading()) {
-                break;
-            }
-            if !text.is_empty() {
-                let content = self.content();
-                self.text_at((MARGIN + indent, self.top), face, text, Some(content));
-                tags.push(Tagged::Content(content));
-            }
-            self.top += face.leading();
-        }
-        tags
-    }
-
-    /// Does the same as [`Layout::flow`], with a bar at the left on each page.
-    fn flow_beside_bar(&mut self, text: &str, face: Face, color: Color) -> Vec<Tagged> {
-        let mut tags = Vec::new();
-        for text in lines(self.fonts, face.style, text, (WIDTH - 10.0) / face.size) {
-            if !self.reserve(face.leading()) {
-                break;
-            }
-            let size = (2.5, face.leading());
-            self.put(Item::Bar { at: (MARGIN, self.top), size, color });
-            // The line is whole: it fits.
-            tags.extend(self.flow(&text, face, 10.0));
-        }
-        tags
-    }
-
     fn title(&mut self, document: &Document) -> Vec<Tagged> {
         let mut tags = Vec::new();
         if let Some(logo) = &document.logo {
             tags.push(self.picture(logo, "Logo", None, LOGO));
-            self.top += 8.0;
+            self.flow.top += 8.0;
         }
         let title = line(&document.title, NAME);
-        self.headings.push(Heading { level: 1, text: title.clone(), page: 0, top: self.top });
-        let contents = self.flow(&document.title, face(Style::Bold, 18.0, Tone::Plain), 0.0);
+        self.headings.push(Heading { level: 1, text: title.clone(), page: 0, top: self.flow.top });
+        let contents =
+            self.flow.text(&document.title, Face::of(Style::Bold, 18.0, Tone::Plain), 0.0);
         tags.push(Tagged::group(Tag::Hn(level(1), Some(title)), contents));
-        self.top += 4.0;
-        self.put(Item::Bar { at: (MARGIN, self.top), size: (WIDTH, 3.0), color: document.color });
-        self.top += 11.0;
+        self.flow.top += 4.0;
+        self.flow.put(Item::Bar {
+            at: (MARGIN, self.flow.top),
+            size: (WIDTH, 3.0),
+            color: document.color,
+        });
+        self.flow.top += 11.0;
         tags
     }
 
@@ -191,52 +99,58 @@ impl Layout<'_> {
         match block {
             Block::Heading { level, text } => vec![self.heading(*level, text)],
             Block::Paragraph(text) => {
-                let contents = self.flow(text, face(Style::Sans, 9.5, Tone::Plain), 0.0);
-                self.top += 5.0;
+                let contents = self.flow.text(text, Face::of(Style::Sans, 9.5, Tone::Plain), 0.0);
+                self.flow.top += 5.0;
                 vec![Tagged::group(Tag::P, contents)]
             }
             Block::Note(text) => vec![self.note(text)],
             Block::Badge { tone, text } => {
-                self.top += 3.0;
+                self.flow.top += 3.0;
                 let bar = tone.color();
-                let contents = self.flow_beside_bar(text, face(Style::Bold, 9.5, *tone), bar);
-                self.top += 5.0;
+                let contents =
+                    self.flow.text_beside_bar(text, Face::of(Style::Bold, 9.5, *tone), bar);
+                self.flow.top += 5.0;
                 vec![Tagged::group(Tag::P, contents)]
             }
             Block::Text { label, tone, text } => self.output(label, *tone, text),
             Block::Figure { picture, caption } => self.figure(picture, caption),
-            Block::Table(table) => vec![table::table(self, table)],
+            Block::Table(table) => vec![table::table(&mut self.flow, table)],
         }
     }
 
     fn heading(&mut self, of_level: u8, text: &str) -> Tagged {
-        let face = face(Style::Bold, if of_level == 2 { 13.0 } else { 10.5 }, Tone::Plain);
-        self.top += if of_level == 2 { 14.0 } else { 8.0 };
+        let face = Face::of(Style::Bold, if of_level == 2 { 13.0 } else { 10.5 }, Tone::Plain);
+        self.flow.top += if of_level == 2 { 14.0 } else { 8.0 };
         // A heading does not stand alone at the end of a page.
-        self.reserve(face.leading() + 60.0);
+        self.flow.reserve(face.leading() + 60.0);
         let name = line(text, NAME);
-        let page = self.pages.len() - 1;
-        self.headings.push(Heading { level: of_level, text: name.clone(), page, top: self.top });
-        let contents = self.flow(text, face, 0.0);
-        self.top += 3.0;
+        let page = self.flow.page();
+        self.headings.push(Heading {
+            level: of_level,
+            text: name.clone(),
+            page,
+            top: self.flow.top,
+        });
+        let contents = self.flow.text(text, face, 0.0);
+        self.flow.top += 3.0;
         Tagged::group(Tag::Hn(level(of_level), Some(name)), contents)
     }
 
     fn note(&mut self, text: &str) -> Tagged {
-        let (face, bar) = (face(Style::Sans, 9.0, Tone::Plain), Tone::Warn.color());
-        let contents = self.flow_beside_bar(&format!("Note: {text}"), face, bar);
-        self.top += 5.0;
+        let (face, bar) = (Face::of(Style::Sans, 9.0, Tone::Plain), Tone::Warn.color());
+        let contents = self.flow.text_beside_bar(&format!("Note: {text}"), face, bar);
+        self.flow.top += 5.0;
         Tagged::group(Tag::P, contents)
     }
 
     fn output(&mut self, label: &str, tone: Tone, text: &str) -> Vec<Tagged> {
-        let label_face = face(Style::Bold, 7.5, Tone::Dim);
-        let text_face = face(Style::Mono, 8.0, Tone::Plain);
-        self.reserve(label_face.leading() + 2.0 * text_face.leading());
-        let label = self.flow(label, label_face, 0.0);
+        let label_face = Face::of(Style::Bold, 7.5, Tone::Dim);
+        let text_face = Face::of(Style::Mono, 8.0, Tone::Plain);
+        self.flow.reserve(label_face.leading() + 2.0 * text_face.leading());
+        let label = self.flow.text(label, label_face, 0.0);
         let bar = if tone == Tone::Fail { tone.color() } else { SOFT };
-        let contents = self.flow_beside_bar(text, text_face, bar);
-        self.top += 5.0;
+        let contents = self.flow.text_beside_bar(text, text_face, bar);
+        self.flow.top += 5.0;
         let code = Tagged::group(Tag::Code, contents);
         vec![Tagged::group(Tag::P, label), Tagged::group(Tag::P, vec![code])]
     }
@@ -244,15 +158,15 @@ impl Layout<'_> {
     fn figure(&mut self, picture: &Picture, caption: &str) -> Vec<Tagged> {
         let figure = self.figures;
         self.figures += 1;
-        let caption_face = face(Style::Bold, 7.5, Tone::Dim);
+        let caption_face = Face::of(Style::Bold, 7.5, Tone::Dim);
         let height = fitted(picture, (WIDTH, PICTURE)).1 + 3.0 + caption_face.leading();
-        if !self.reserve(height) {
+        if !self.flow.reserve(height) {
             return Vec::new();
         }
         let picture = self.picture(picture, caption, Some(figure), (WIDTH, PICTURE));
-        self.top += 3.0;
-        let caption = self.flow(caption, caption_face, 0.0);
-        self.top += 6.0;
+        self.flow.top += 3.0;
+        let caption = self.flow.text(caption, caption_face, 0.0);
+        self.flow.top += 6.0;
         vec![picture, Tagged::group(Tag::Caption, caption)]
     }
 
@@ -264,12 +178,12 @@ impl Layout<'_> {
         figure: Option<usize>,
         most: (f32, f32),
     ) -> Tagged {
-        let (at, size) = ((MARGIN, self.top), fitted(picture, most));
-        let content = self.content();
-        self.put(Item::Picture { at, size, figure, content });
-        self.top += size.1;
+        let (at, size) = ((MARGIN, self.flow.top), fitted(picture, most));
+        let content = self.flow.content();
+        self.flow.put(Item::Picture { at, size, figure, content });
+        self.flow.top += size.1;
         let frame = krilla::geom::Rect::from_xywh(at.0, at.1, size.0, size.1);
-        let frame = frame.map(|frame| BBox::new(self.pages.len() - 1, frame));
+        let frame = frame.map(|frame| BBox::new(self.flow.page(), frame));
         Tagged::group(
             Tag::Figure(Some(text.to_owned())).with_bbox(frame),
             vec![Tagged::Content(content)],

@@ -1,7 +1,7 @@
 //! Places on pages. Lengths are in points, from the upper left corner.
 
 use super::font::Style;
-use crate::color::Color;
+use crate::{block::Tone, color::Color};
 
 /// Size of a page: A4.
 pub(super) const PAGE: (f32, f32) = (595.0, 842.0);
@@ -45,6 +45,10 @@ pub(super) struct Face {
 }
 
 impl Face {
+    pub(super) fn of(style: Style, size: f32, tone: Tone) -> Self {
+        Self { style, size, color: tone.color() }
+    }
+
     /// Distance of two base lines.
     pub(super) fn leading(self) -> f32 {
         self.size * 1.4

@@ -3,13 +3,18 @@
 use krilla::tagging::{TableHeaderScope, Tag, TagKind};
 
 use super::{
+    flow::Flow,
     font::Style,
-    layout::{LINE, Layout, face},
     line::lines,
     place::{BOTTOM, Face, Item, MARGIN, WIDTH},
     tag::Tagged,
 };
-use crate::block::{Cell, Table, Tone};
+use crate::{
+    block::{Cell, Table, Tone},
+    color::Color,
+};
+
+const LINE: Color = Color(0xdf, 0xe4, 0xe9);
 
 /// Maximum number of lines of a cell.
 const LINES: usize = 20;
@@ -28,35 +33,35 @@ struct Row {
 }
 
 /// Puts a table below what is there.
-pub(super) fn table(layout: &mut Layout<'_>, table: &Table) -> Tagged {
+pub(super) fn table(flow: &mut Flow<'_>, table: &Table) -> Tagged {
     let places = places(table);
     let titles: Vec<_> = table.columns.iter().map(|column| Cell::plain(column.title)).collect();
-    let titles = row(layout, &titles, &places, |_| face(Style::Bold, 7.5, Tone::Dim));
+    let titles = row(flow, &titles, &places, |_| Face::of(Style::Bold, 7.5, Tone::Dim));
     let mut body = Vec::new();
     let mut head = None;
     for cells in &table.rows {
-        let row = row(layout, cells, &places, |cell| {
+        let row = row(flow, cells, &places, |cell| {
             let style = if cell.tone == Tone::Plain { Style::Sans } else { Style::Bold };
-            face(style, 8.5, cell.tone)
+            Face::of(style, 8.5, cell.tone)
         });
         let needed = if head.is_none() { titles.height + row.height } else { row.height };
-        let is_next_page = layout.top + needed > BOTTOM;
-        if !layout.reserve(needed) {
+        let is_next_page = flow.top + needed > BOTTOM;
+        if !flow.reserve(needed) {
             break;
         }
         if head.is_none() {
             head = Some(put(
-                layout,
+                flow,
                 &titles,
                 &places,
                 Some(|_| Tag::TH(TableHeaderScope::Column).into()),
             ));
         } else if is_next_page {
-            put(layout, &titles, &places, None);
+            put(flow, &titles, &places, None);
         }
-        body.push(put(layout, &row, &places, Some(tag_of_cell)));
+        body.push(put(flow, &row, &places, Some(tag_of_cell)));
     }
-    layout.top += 6.0;
+    flow.top += 6.0;
     let head = Tagged::group(Tag::THead, head.into_iter().collect());
     let body = Tagged::group(Tag::TBody, body);
     Tagged::group(Tag::Table.with_summary(Some(table.caption.clone())), vec![head, body])
@@ -80,17 +85,17 @@ fn places(table: &Table) -> Vec<(f32, f32)> {
 
 /// Breaks the cells of a row into lines.
 fn row(
-    layout: &Layout<'_>,
+    flow: &Flow<'_>,
     cells: &[Cell],
     places: &[(f32, f32)],
     face_of: impl Fn(&Cell) -> Face,
 ) -> Row {
     let of_cell = |(cell, (_, width)): (&Cell, &(f32, f32))| {
-        let id = face(Style::Mono, 7.0, Tone::Dim);
+        let id = Face::of(Style::Mono, 7.0, Tone::Dim);
         // A cell without content would not count as one.
         let text = if cell.text.trim().is_empty() { "–" } else { &cell.text };
-        let text = in_lines(layout, text, face_of(cell), *width);
-        let detail = in_lines(layout, &cell.detail, id, *width).into_iter();
+        let text = in_lines(flow, text, face_of(cell), *width);
+        let detail = in_lines(flow, &cell.detail, id, *width).into_iter();
         let mut all: Vec<_> =
             text.into_iter().chain(detail).filter(|(_, text)| !text.is_empty()).collect();
         if all.len() > LINES {
@@ -105,30 +110,30 @@ fn row(
     Row { cells, height }
 }
 
-fn in_lines(layout: &Layout<'_>, text: &str, face: Face, width: f32) -> Vec<CellLine> {
-    let lines = lines(layout.fonts, face.style, text, width / face.size);
+fn in_lines(flow: &Flow<'_>, text: &str, face: Face, width: f32) -> Vec<CellLine> {
+    let lines = lines(flow.fonts, face.style, text, width / face.size);
     lines.into_iter().map(|line| (face, line)).collect()
 }
 
 /// Puts a row below what is there. Without tags, it is a repetition.
 fn put(
-    layout: &mut Layout<'_>,
+    flow: &mut Flow<'_>,
     row: &Row,
     places: &[(f32, f32)],
     tag: Option<fn(usize) -> TagKind>,
 ) -> Tagged {
     let mut cells = Vec::new();
     for (column, (cell, (left, _))) in row.cells.iter().zip(places).enumerate() {
-        let (mut top, mut contents) = (layout.top + PADDING, Vec::new());
+        let (mut top, mut contents) = (flow.top + PADDING, Vec::new());
         for (face, text) in cell {
-            let content = tag.is_some().then(|| layout.content());
+            let content = tag.is_some().then(|| flow.content());
             contents.extend(content.map(Tagged::Content));
-            layout.text_at((*left, top), *face, text.clone(), content);
+            flow.text_at((*left, top), *face, text.clone(), content);
             top += face.leading();
         }
         cells.extend(tag.map(|tag| Tagged::group(tag(column), contents)));
     }
-    layout.top += row.height;
-    layout.put(Item::Bar { at: (MARGIN, layout.top - 0.6), size: (WIDTH, 0.6), color: LINE });
+    flow.top += row.height;
+    flow.put(Item::Bar { at: (MARGIN, flow.top - 0.6), size: (WIDTH, 0.6), color: LINE });
     Tagged::group(Tag::TR, cells)
 }

@@ -21,7 +21,7 @@ use krilla::{
 
 use super::{
     font::{Fonts, Style},
-    layout::{Heading, LaidOut, face},
+    layout::{Heading, LaidOut},
     line::runs,
     place::{BOTTOM, Face, Item, MARGIN, PAGE},
     tag::tree,
@@ -156,7 +156,7 @@ impl Writer<'_> {
     }
 
     fn footer(&self, surface: &mut Surface<'_>, text: &str) {
-        let face = face(Style::Sans, 7.5, Tone::Dim);
+        let face = Face::of(Style::Sans, 7.5, Tone::Dim);
         surface.start_tagged(ContentTag::Artifact(Artifact::with_kind(ArtifactType::Footer)));
         self.text(surface, (MARGIN, BOTTOM + 24.0), face, text);
         surface.end_tagged();

@@ -27,7 +27,7 @@ const PLACEHOLDERS: [(&str, Value); 19] = [
     ("testSet", |report| report.test_set.clone()),
     ("verdict", |report| report.verdict.label().to_owned()),
     ("result", |report| report.result.label.clone()),
-    ("requestTime", |report| crate::compose::time(report.request_time)),
+    ("requestTime", |report| report.requested()),
     ("requestedBy", |report| report.requested_by.clone()),
     ("branch", |report| report.branch.clone()),
     ("commit", |report| report.commit.clone()),

@@ -81,6 +81,8 @@ async fn pages_of_another_customer_are_not_found() {
         format!("/executions/{}/shares", id(&execution)),
         format!("/projects/{project}/executions/{}/junit", id(&execution)),
         format!("/projects/{project}/executions/{}/ctrf", id(&execution)),
+        format!("/projects/{project}/executions/{}/report.html", id(&execution)),
+        format!("/projects/{project}/executions/{}/report.pdf", id(&execution)),
         format!("/reports/{}", id(&reports[0])),
         format!("/reports/{}/log", id(&reports[0])),
         format!("/cases/{}", reports[0]["TestCaseId"].as_str().unwrap()),
