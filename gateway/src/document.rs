@@ -13,7 +13,7 @@ mod template;
 use std::time::Duration;
 
 use assay_auth::Caller;
-use assay_document::{Document, Listed, Picture, Report, compose};
+use assay_document::{Document, Listed, Pdf, Picture, Report, compose};
 use assay_fair::Share;
 use assay_proto::{
     CustomerId,
@@ -110,7 +110,11 @@ impl Documents {
         // The turn ends with the work, even if the client has gone.
         let written = spawn_blocking(move || (assay_document::pdf(document), turn));
         let (written, turn) = written.await.map_err(failed)?;
-        let file = Bytes::from(written.map_err(failed)?);
+        let Pdf { file, nonconformance } = written.map_err(failed)?;
+        if let Some(reason) = nonconformance {
+            tracing::warn!(reason, "a document does not conform to PDF/UA-1 and PDF/A-2a");
+        }
+        let file = Bytes::from(file);
         let memory = self.memory(caller.customer, file.len()).await?;
         drop(turn);
         let held = stream::iter(pieces(file)).map(move |piece| {

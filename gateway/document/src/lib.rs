@@ -20,7 +20,7 @@ pub use self::{
     color::Color,
     compose::compose,
     html::html,
-    pdf::{Unrenderable, pdf},
+    pdf::{Pdf, Unrenderable, pdf},
     picture::{LARGEST_PICTURE, Picture, Unusable},
     report::{Cause, Changes, Counts, Failure, Listed, Outcome, Report, Rule, Step, Test, Verdict},
     template::{Fault, LARGEST_TEMPLATE, Template},

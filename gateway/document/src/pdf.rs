@@ -34,27 +34,41 @@ const BROKEN: usize = 3;
 #[error("the document cannot be written as PDF: {0}")]
 pub struct Unrenderable(String);
 
+/// A document as PDF.
+#[derive(Debug)]
+pub struct Pdf {
+    pub file: Vec<u8>,
+    /// Why the file does not declare that it conforms to the standards. No content should cause this.
+    pub nonconformance: Option<String>,
+}
+
 /// Returns the document as a PDF file.
 ///
 /// It takes up to a few seconds of a processor, and memory for the file and for the pixels of one picture. Texts
 /// in scripts that the fonts do not have are shown as replacement characters. A picture that cannot be decoded is
 /// replaced by a remark.
-pub fn pdf(mut document: Document) -> Result<Vec<u8>, Unrenderable> {
+pub fn pdf(mut document: Document) -> Result<Pdf, Unrenderable> {
     let fonts = Fonts::load().ok_or_else(|| Unrenderable("the fonts cannot be read".to_owned()))?;
-    for attempt in 0..=BROKEN + 1 {
+    let (mut nonconformance, mut broken) = (None, 0);
+    loop {
         let laid_out = layout(&document, &fonts);
+        let conforms = nonconformance.is_none();
         // Decoders of pictures are the only code here that reads bytes of clients.
-        let written = catch_unwind(AssertUnwindSafe(|| write(&document, &fonts, laid_out)));
+        let written =
+            catch_unwind(AssertUnwindSafe(|| write(&document, &fonts, laid_out, conforms)));
         match written.unwrap_or(Err(Failed::Picture(None))) {
-            Ok(file) => return Ok(file),
-            Err(Failed::Picture(Some(number))) if attempt < BROKEN => {
-                replace_pictures(&mut document, |index| index == number);
+            Ok(file) => return Ok(Pdf { file, nonconformance }),
+            Err(Failed::Picture(number)) if broken <= BROKEN => {
+                let number = number.filter(|_| broken < BROKEN);
+                replace_pictures(&mut document, |index| {
+                    number.is_none_or(|number| index == number)
+                });
+                broken += 1;
             }
-            Err(Failed::Picture(_)) => replace_pictures(&mut document, |_| true),
-            Err(Failed::Other(reason)) => return Err(Unrenderable(reason)),
+            Err(Failed::Standard(reason)) if conforms => nonconformance = Some(reason),
+            Err(failed) => return Err(Unrenderable(format!("{failed:?}"))),
         }
     }
-    Err(Unrenderable("it fails without pictures".to_owned()))
 }
 
 /// Replaces pictures by remarks. The logo has the number after the last figure.
@@ -82,13 +96,20 @@ mod tests {
         compose(report(text), &Template::default(), None)
     }
 
+    /// Returns the file of a document that conforms to the standards.
+    fn conforming(document: Document) -> Vec<u8> {
+        let Pdf { file, nonconformance } = pdf(document).unwrap();
+        assert_eq!(nonconformance, None);
+        file
+    }
+
     fn has(file: &[u8], part: &str) -> bool {
         file.windows(part.len()).any(|window| window == part.as_bytes())
     }
 
     #[test]
     fn the_file_is_tagged_and_declares_what_it_conforms_to() {
-        let file = pdf(document("")).unwrap();
+        let file = conforming(document(""));
         assert!(file.starts_with(b"%PDF-1.7"));
         for part in ["pdfuaid:part", "pdfaid:conformance", "/MarkInfo", "/StructTreeRoot", "/Lang"]
         {
@@ -115,7 +136,7 @@ mod tests {
             });
         }
         document.title = texts.concat();
-        pdf(document).unwrap();
+        conforming(document);
     }
 
     #[test]
@@ -124,7 +145,7 @@ mod tests {
         document.blocks.push(Block::Paragraph("word ".repeat(2 << 20)));
         let fonts = Fonts::load().unwrap();
         assert_eq!(layout(&document, &fonts).pages.len(), PAGES);
-        pdf(document).unwrap();
+        conforming(document);
     }
 
     #[test]
@@ -138,6 +159,6 @@ mod tests {
             let caption = "Broken".to_owned();
             document.blocks.push(Block::Figure { picture: picture.clone(), caption });
         }
-        pdf(document).unwrap();
+        conforming(document);
     }
 }

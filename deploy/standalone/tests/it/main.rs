@@ -43,6 +43,7 @@ mod people;
 mod process;
 mod prometheus;
 mod reference_engine;
+mod report_documents;
 mod reportportal;
 mod reports;
 mod required;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use krilla::{
     Data, Document as Pdf, SerializeSettings,
     color::rgb,
-    configure::{Accessibility, Archival, ConfigurationBuilder},
+    configure::{Accessibility, Archival, ConfigurationBuilder, PdfVersion},
     destination::XyzDestination,
     error::KrillaError,
     geom::{PathBuilder, Point, Rect, Size, Transform},
@@ -34,10 +34,13 @@ use crate::{
 };
 
 /// Why no file was written.
+#[derive(Debug)]
 pub(super) enum Failed {
     /// A picture cannot be decoded: the figure with this number, from 0. The logo has the number after the last
     /// one.
     Picture(Option<usize>),
+    /// The file would not conform to the standards.
+    Standard(String),
     Other(String),
 }
 
@@ -50,25 +53,29 @@ impl From<KrillaError> for Failed {
             }
             KrillaError::Validation(errors) => {
                 let first: Vec<_> = errors.iter().take(3).map(|(error, _)| error).collect();
-                Self::Other(format!("{first:?}"))
+                Self::Standard(format!("{first:?}"))
             }
             error => Self::Other(error.to_string()),
         }
     }
 }
 
-/// Writes the pages of a document.
+/// Writes the pages of a document. A file that `conforms` to PDF/UA-1 and PDF/A-2a is checked.
 pub(super) fn write(
     document: &Document,
     fonts: &Fonts,
     laid_out: LaidOut,
+    conforms: bool,
 ) -> Result<Vec<u8>, Failed> {
     let LaidOut { pages, tags, contents, headings } = laid_out;
-    let configuration = ConfigurationBuilder::new()
-        .with_archival_validator(Archival::A2_A)
-        .with_accessibility_validator(Accessibility::UA1)
-        .finish()
-        .map_err(|error| Failed::Other(format!("{error:?}")))?;
+    let mut configuration = ConfigurationBuilder::new().with_version(PdfVersion::Pdf17);
+    if conforms {
+        configuration = configuration
+            .with_archival_validator(Archival::A2_A)
+            .with_accessibility_validator(Accessibility::UA1);
+    }
+    let configuration =
+        configuration.finish().map_err(|error| Failed::Other(format!("{error:?}")))?;
     let mut pdf =
         Pdf::new_with(SerializeSettings { configuration, ..SerializeSettings::default() });
     let mut writer = Writer { fonts, pictures: pictures(document), identifiers: Vec::new() };
