@@ -66,7 +66,7 @@ pub fn pdf(mut document: Document) -> Result<Pdf, Unrenderable> {
                 broken += 1;
             }
             Err(Failed::Standard(reason)) if conforms => nonconformance = Some(reason),
-            Err(failed) => return Err(Unrenderable(format!("{failed:?}"))),
+            Err(failed) => return Err(Unrenderable(failed.to_string())),
         }
     }
 }

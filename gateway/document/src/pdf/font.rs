@@ -91,8 +91,12 @@ impl Fonts {
                 ' '..='~' => shown.push(char),
                 '\t' => shown.push_str("    "),
                 '\u{2028}' | '\u{2029}' => shown.push(' '),
-                // They choose or join glyphs that the font does not have.
-                '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{fe00}'..='\u{fe0f}' => {}
+                // They choose or join glyphs that the font does not have, or mark the order of bytes.
+                '\u{ad}'
+                | '\u{200b}'..='\u{200d}'
+                | '\u{2060}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}' => {}
                 '\u{e0000}'..='\u{e0fff}' => {}
                 _ if char.is_control() => {}
                 // Characters for private use mean nothing to others.

@@ -18,6 +18,7 @@ use krilla::{
     surface::{Location, Surface},
     tagging::{Artifact, ArtifactType, ContentTag, Identifier, SpanTag},
 };
+use thiserror::Error;
 
 use super::{
     font::{Fonts, Style},
@@ -34,13 +35,16 @@ use crate::{
 };
 
 /// Why no file was written.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub(super) enum Failed {
     /// A picture cannot be decoded: the figure with this number, from 0. The logo has the number after the last
     /// one.
+    #[error("a picture cannot be decoded")]
     Picture(Option<usize>),
     /// The file would not conform to the standards.
+    #[error("{0}")]
     Standard(String),
+    #[error("{0}")]
     Other(String),
 }
 
