@@ -157,7 +157,7 @@ mod tests {
             ("{\"Closing\": \"{project\"}", "Closing: `{` without `}`"),
             ("{\"Color\": \"red; background: url(x)\"}", "Color: must be #"),
             ("{\"Sections\": [\"Tests\", \"Tests\"]}", "Sections: a section may appear once"),
-            ("{\"Sections\": [\"Secrets\"]}", "Sections[0]: unknown variant"),
+            ("{\"Sections\": [\"Secrets\"]}", "unknown variant `Secrets`"),
             ("{} {}", "trailing characters"),
             (&deep, "Title: invalid type"),
             (&long, "Title: at most 200 characters"),

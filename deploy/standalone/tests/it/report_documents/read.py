@@ -26,15 +26,20 @@ def visit(node):
             visit(node.raw_get("/K"))
 
 
+def pictures(page):
+    objects = page["/Resources"].get_object().get("/XObject", DictionaryObject()).get_object()
+    return sum(shown.get_object()["/Subtype"] == "/Image" for shown in objects.values())
+
+
 visit(root["/StructTreeRoot"])
 json.dump({
     "title": reader.metadata.title,
     "language": str(root["/Lang"]),
-    "marked": bool(root["/MarkInfo"]["/Marked"]),
+    "marked": root["/MarkInfo"]["/Marked"].value,
     "standards": root["/Metadata"].get_object().get_data().decode(),
     "outline": [entry.title for entry in reader.outline if not isinstance(entry, list)],
     "pages": len(reader.pages),
-    "pictures": sum(len(page.images) for page in reader.pages),
+    "pictures": sum(pictures(page) for page in reader.pages),
     "tags": tags,
     "alternatives": alternatives,
     "text": "\n".join(page.extract_text() for page in reader.pages),
