@@ -23,7 +23,7 @@ use axum::{
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 
 use self::{api::Console, failure::Problem};
-pub use self::{api::Visit, session::token};
+pub use self::{api::Visit, session::token, text::duration};
 
 /// Maximum size of a problem, in bytes.
 const PROBLEM_LIMIT: usize = 1 << 20;

@@ -9,10 +9,10 @@ mod number;
 mod plain;
 mod time;
 
+pub use self::duration::duration;
 pub(crate) use self::{
     ansi::ansi,
     day::{end_of_day, zoned_day},
-    duration::duration,
     excerpt::{Allowance, beginning},
     link::{Link, link},
     number::{counted, number},

@@ -4,7 +4,6 @@ mod failure;
 
 use crate::{
     block::{Block, Cell, Column, Document, Table, Tone},
-    duration::duration,
     picture::Picture,
     report::{Cause, Listed, Report, Test},
     template::{Section, Template, Text},
@@ -100,7 +99,7 @@ fn facts(report: &Report, blocks: &mut Vec<Block>) {
         ("Result", report.result.label.clone()),
         ("Requested", report.requested()),
         ("Requested by", report.requested_by.clone()),
-        ("Duration", duration(report.duration_in_sec)),
+        ("Duration", report.duration.clone()),
         ("Subject", report.subject.clone()),
         ("Environment", report.environment.clone()),
         ("Branch", report.branch.clone()),
@@ -183,7 +182,7 @@ fn cases(tests: &Listed<Test>, blocks: &mut Vec<Block>) {
             Cell { detail, ..Cell::plain(&test.name) },
             Cell { tone: test.result.tone, ..Cell::plain(&test.result.label) },
             Cell::plain(&test.change),
-            Cell::plain(duration(test.duration_in_sec)),
+            Cell::plain(&test.duration),
         ]
     };
     blocks.push(Block::Table(Table {
@@ -219,7 +218,7 @@ pub(crate) mod tests {
             identifier: "checkout.pay_by_card".to_owned(),
             result: failed.clone(),
             change: "new".to_owned(),
-            duration_in_sec: 8.3,
+            duration: "8.3 s".to_owned(),
             headline: format!("TimeoutError {text}"),
         };
         let picture =
@@ -227,7 +226,7 @@ pub(crate) mod tests {
         let step = Step {
             number: 1,
             result: failed.clone(),
-            duration_in_sec: 8.0,
+            duration: "8.0 s".to_owned(),
             input: format!("Press Pay {text}"),
             expected: "The shop confirms the order".to_owned(),
             actual: format!("no response\nafter 30 s {text}"),

@@ -7,7 +7,6 @@
 mod block;
 mod color;
 mod compose;
-mod duration;
 mod html;
 mod pdf;
 mod picture;

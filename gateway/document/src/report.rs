@@ -14,7 +14,7 @@ pub struct Report {
     pub rules: Vec<Rule>,
     /// Time of the request as year, month, day, hour, minute and second in UTC.
     pub request_time: [u16; 6],
-    pub duration_in_sec: f64,
+    pub duration: String,
     pub requested_by: String,
     /// Empty if it is not known, as the next ones are.
     pub branch: String,
@@ -142,7 +142,7 @@ pub struct Test {
     pub result: Outcome,
     /// How the result differs from earlier ones, such as `new` or `flaky, known`; empty if it does not.
     pub change: String,
-    pub duration_in_sec: f64,
+    pub duration: String,
     /// Message of the failure in a few lines; empty if there is none.
     pub headline: String,
 }
@@ -163,7 +163,7 @@ pub struct Failure {
 pub struct Step {
     pub number: i32,
     pub result: Outcome,
-    pub duration_in_sec: f64,
+    pub duration: String,
     pub input: String,
     pub expected: String,
     pub actual: String,

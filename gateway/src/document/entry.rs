@@ -3,6 +3,7 @@
 use std::pin::pin;
 
 use assay_auth::Caller;
+use assay_console::duration;
 use assay_document::{Allowance, Cause, Listed, Test};
 use assay_proto::{
     Batch, Page, ResultChange, TestResult,
@@ -173,7 +174,7 @@ fn test(entry: &TestReportEntry, rest: &mut Allowance) -> Test {
         identifier: rest.line(&entry.test_case_identifier, NAME),
         result: outcome(entry.result()),
         change: change(entry),
-        duration_in_sec: entry.duration_in_sec,
+        duration: duration(entry.duration_in_sec),
         headline: rest.text(&entry.headline, MESSAGE),
     }
 }

@@ -1,6 +1,7 @@
 //! The facts of an execution as a whole: verdict, numbers, origin.
 
 use assay_auth::Caller;
+use assay_console::duration;
 use assay_document::{Allowance, Changes, Counts, Outcome, Report, Rule, Tone, Verdict};
 use assay_proto::{
     ExecutionStatistic, ExecutionStatus, TestResult, Timestamp,
@@ -60,7 +61,7 @@ fn of_execution(execution: &ExecutionEntry, rest: &mut Allowance) -> Report {
             status => Outcome { label: name_of(status), tone: Tone::Warn },
         },
         request_time: parts(execution.request_time.as_ref()),
-        duration_in_sec: execution.duration_in_sec,
+        duration: duration(execution.duration_in_sec),
         requested_by: fact(&execution.request_user),
         branch: fact(execution.branch.as_deref().unwrap_or_default()),
         commit: fact(execution.commit.as_deref().unwrap_or_default()),

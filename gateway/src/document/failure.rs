@@ -1,6 +1,7 @@
 //! The steps of a test that fails.
 
 use assay_auth::Caller;
+use assay_console::duration;
 use assay_document::{Allowance, Failure, Listed, Step};
 use assay_proto::{
     Page, TestResult,
@@ -136,7 +137,7 @@ impl Documents {
         let mut shown = Step {
             number: step.step_nr,
             result,
-            duration_in_sec: step.duration_in_sec,
+            duration: duration(step.duration_in_sec),
             input: texts.text(&step.test_input, TEXT),
             expected: texts.text(&step.expected_result, TEXT),
             actual: texts.text(&step.actual_result, TEXT),

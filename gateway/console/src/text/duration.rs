@@ -2,7 +2,7 @@
 
 /// Returns a duration in seconds as text, such as `340 ms`, `8.2 s`, `12 min 04 s` or `3 h 05 min`.
 #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
-pub(crate) fn duration(seconds: f64) -> String {
+pub fn duration(seconds: f64) -> String {
     let millis = (seconds.max(0.0) * 1000.0).round() as i64;
     let whole = (millis + 500) / 1000;
     match millis {

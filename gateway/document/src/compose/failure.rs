@@ -3,7 +3,6 @@
 use super::{heading, others};
 use crate::{
     block::{Block, Tone},
-    duration::duration,
     report::{Failure, Listed, Step},
 };
 
@@ -35,10 +34,14 @@ fn of_test(failure: Failure, blocks: &mut Vec<Block>) {
 fn of_step(step: Step, blocks: &mut Vec<Block>) {
     let is_failure = step.result.tone == Tone::Fail;
     let label = |part: &str| format!("Step {}: {part}", step.number);
-    let took = duration(step.duration_in_sec);
     blocks.push(Block::Badge {
         tone: step.result.tone,
-        text: format!("Step {}: {}, {took}", step.number, step.result.label.to_lowercase()),
+        text: format!(
+            "Step {}: {}, {}",
+            step.number,
+            step.result.label.to_lowercase(),
+            step.duration
+        ),
     });
     blocks.extend(text(&label("input"), Tone::Plain, step.input));
     blocks.extend(text(&label("expected result"), Tone::Plain, step.expected));
