@@ -10,7 +10,7 @@ mod failure;
 mod picture;
 mod template;
 
-use std::time::Duration;
+use std::{convert::Infallible, fmt::Display, time::Duration};
 
 use assay_auth::Caller;
 use assay_document::{Document, Listed, Pdf, Picture, Report, compose};
@@ -21,7 +21,7 @@ use assay_proto::{
 };
 use axum::{body::Body, extract::FromRef};
 use bytes::Bytes;
-use futures::{StreamExt, stream};
+use futures::stream;
 use tokio::{task::spawn_blocking, time::Instant};
 
 use self::entry::Entry;
@@ -92,12 +92,8 @@ impl Documents {
         let Made { execution_id, document, pictures, turn } = self.make(caller, path).await?;
         let memory = self.memory(caller.customer, TEXTS + pictures / 3 * 4).await?;
         drop(turn);
-        let parts = assay_document::html(document).map(Ok::<_, std::convert::Infallible>);
-        let held = stream::iter(parts).map(move |part| {
-            let _held = &memory;
-            part
-        });
-        Ok(File { execution_id, body: Body::from_stream(held) })
+        let body = body(assay_document::html(document), memory);
+        Ok(File { execution_id, body })
     }
 
     /// Returns the document of an execution as PDF.
@@ -109,19 +105,16 @@ impl Documents {
         let Made { execution_id, document, turn, .. } = self.make(caller, path).await?;
         // The turn ends with the work, even if the client has gone.
         let written = spawn_blocking(move || (assay_document::pdf(document), turn));
-        let (written, turn) = written.await.map_err(failed)?;
-        let Pdf { file, nonconformance } = written.map_err(failed)?;
+        let (written, turn) = written.await.map_err(|error| failed(&error))?;
+        let Pdf { file, nonconformance } = written.map_err(|error| failed(&error))?;
         if let Some(reason) = nonconformance {
             tracing::warn!(reason, "a document does not conform to PDF/UA-1 and PDF/A-2a");
         }
         let file = Bytes::from(file);
         let memory = self.memory(caller.customer, file.len()).await?;
         drop(turn);
-        let held = stream::iter(pieces(file)).map(move |piece| {
-            let _held = &memory;
-            Ok::<_, std::convert::Infallible>(piece)
-        });
-        Ok(File { execution_id, body: Body::from_stream(held) })
+        let body = body(pieces(file), memory);
+        Ok(File { execution_id, body })
     }
 
     async fn memory(&self, customer: CustomerId, bytes: usize) -> Result<Share, Problem> {
@@ -184,6 +177,24 @@ fn failing(summary: &ExecutionSummary) -> i32 {
     })
 }
 
+/// Parts of a file, and the memory that they take until the client has them.
+struct Held<I> {
+    parts: I,
+    _memory: Share,
+}
+
+impl<I: Iterator<Item = Bytes>> Iterator for Held<I> {
+    type Item = Result<Bytes, Infallible>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.parts.next().map(Ok)
+    }
+}
+
+fn body(parts: impl Iterator<Item = Bytes> + Send + 'static, memory: Share) -> Body {
+    Body::from_stream(stream::iter(Held { parts, _memory: memory }))
+}
+
 /// Divides a file into pieces that are sent one after the other.
 fn pieces(mut file: Bytes) -> impl Iterator<Item = Bytes> {
     std::iter::from_fn(move || {
@@ -192,7 +203,7 @@ fn pieces(mut file: Bytes) -> impl Iterator<Item = Bytes> {
     })
 }
 
-fn failed(error: impl std::fmt::Display) -> Problem {
+fn failed(error: &dyn Display) -> Problem {
     tracing::error!(%error, "a document cannot be written");
     Problem::internal()
 }

@@ -1,6 +1,6 @@
 //! Untrusted texts, as documents have them.
 
-use std::{iter, ops::RangeInclusive};
+use std::{fmt::Write, iter, ops::RangeInclusive};
 
 /// Maximum number of characters in one text that are made visible by their names.
 const MARKS: usize = 200;
@@ -71,11 +71,10 @@ fn clean(text: &str) -> String {
                 iter::from_fn(|| chars.next_if(is_parameter)).for_each(drop);
                 chars.next_if(|char| matches!(char, '@'..='~'));
             }
-            '\n' | '\t' => cleaned.push(char),
-            _ if char.is_control() || is_meaningless(char) => {}
+            _ if is_meaningless(char) => {}
             _ if is_directional(char) && marks < MARKS => {
                 marks += 1;
-                cleaned.push_str(&format!("U+{:04X}", u32::from(char)));
+                let _ = write!(cleaned, "U+{:04X}", u32::from(char));
             }
             _ if is_directional(char) => cleaned.push(char::REPLACEMENT_CHARACTER),
             _ => cleaned.push(char),
@@ -84,11 +83,16 @@ fn clean(text: &str) -> String {
     cleaned
 }
 
-/// Returns whether a character is a byte order mark, annotates others, or is not a character.
+/// Returns whether a character is a control other than a tab or the end of a line, a byte order mark, an annotation
+/// of others, or not a character.
 fn is_meaningless(char: char) -> bool {
     const NEVER: [RangeInclusive<char>; 2] = ['\u{fdd0}'..='\u{fdef}', '\u{fff9}'..='\u{fffb}'];
     let code = u32::from(char);
-    char == '\u{feff}' || code & 0xfffe == 0xfffe || NEVER.iter().any(|range| range.contains(&char))
+    let is_control = char.is_control() && !matches!(char, '\n' | '\t');
+    is_control
+        || char == '\u{feff}'
+        || code & 0xfffe == 0xfffe
+        || NEVER.iter().any(|range| range.contains(&char))
 }
 
 /// Returns whether an invisible character changes the direction of text.

@@ -25,10 +25,10 @@ impl Documents {
             .artifacts
             .download_artifact(anonymous(request))
             .await
-            .map_err(reason)?
+            .map_err(|status| reason(&status))?
             .into_inner();
         let mut bytes = BytesMut::new();
-        while let Some(part) = parts.message().await.map_err(reason)? {
+        while let Some(part) = parts.message().await.map_err(|status| reason(&status))? {
             let size = usize::try_from(part.size).unwrap_or(usize::MAX);
             if size > most || bytes.len() + part.chunk.len() > most {
                 return Err("it is too large".to_owned());
@@ -39,7 +39,7 @@ impl Documents {
     }
 }
 
-fn reason(status: Status) -> String {
+fn reason(status: &Status) -> String {
     match status.code() {
         Code::NotFound | Code::PermissionDenied | Code::InvalidArgument => {
             "it does not exist any more"

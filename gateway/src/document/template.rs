@@ -92,10 +92,14 @@ impl Documents {
             id: id.to_owned(),
             ..Default::default()
         };
-        let mut parts =
-            self.files.download_file(caller.call(request)).await.map_err(reason)?.into_inner();
+        let mut parts = self
+            .files
+            .download_file(caller.call(request))
+            .await
+            .map_err(|status| reason(&status))?
+            .into_inner();
         let mut contents = BytesMut::new();
-        while let Some(part) = parts.message().await.map_err(reason)? {
+        while let Some(part) = parts.message().await.map_err(|status| reason(&status))? {
             let size = part.file.map_or(0, |file| usize::try_from(file.size).unwrap_or(usize::MAX));
             if size > most || contents.len() + part.chunk.len() > most {
                 return Err(format!("its file is larger than {} KiB", most >> 10));
@@ -106,7 +110,7 @@ impl Documents {
     }
 }
 
-fn reason(status: Status) -> String {
+fn reason(status: &Status) -> String {
     match status.code() {
         Code::NotFound | Code::InvalidArgument => "the project does not have a file with its id",
         _ => "its file cannot be read at the moment",

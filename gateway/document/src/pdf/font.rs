@@ -91,17 +91,8 @@ impl Fonts {
                 ' '..='~' => shown.push(char),
                 '\t' => shown.push_str("    "),
                 '\u{2028}' | '\u{2029}' => shown.push(' '),
-                // They choose or join glyphs that the font does not have, or mark the order of bytes.
-                '\u{ad}'
-                | '\u{200b}'..='\u{200d}'
-                | '\u{2060}'
-                | '\u{fe00}'..='\u{fe0f}'
-                | '\u{feff}' => {}
-                '\u{e0000}'..='\u{e0fff}' => {}
-                _ if char.is_control() => {}
-                // Characters for private use mean nothing to others.
-                '\u{e000}'..='\u{f8ff}' => shown.push(char::REPLACEMENT_CHARACTER),
-                _ if self.sans.has(char) => shown.push(char),
+                _ if char.is_control() || is_dropped(char) => {}
+                _ if self.sans.has(char) && !is_private(char) => shown.push(char),
                 _ => shown.push(char::REPLACEMENT_CHARACTER),
             }
         }
@@ -189,6 +180,17 @@ impl Fonts {
 #[expect(clippy::cast_precision_loss, reason = "glyphs are a few thousand units wide")]
 fn scaled(units: i32, size: f32) -> f32 {
     units as f32 / size
+}
+
+/// Returns whether a character chooses or joins glyphs that the font does not have, or marks the order of bytes.
+fn is_dropped(char: char) -> bool {
+    matches!(char, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Returns whether a character is for private use, so that it means nothing to others.
+fn is_private(char: char) -> bool {
+    matches!(char, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}')
 }
 
 /// Returns whether a character has one glyph, whatever stands beside it.

@@ -26,7 +26,7 @@ impl Tagged {
 }
 
 /// Returns the tree with the identifiers of the contents.
-pub(super) fn tree(tags: Vec<Tagged>, mut identifiers: Vec<Option<Identifier>>) -> TagTree {
-    let nodes = tags.into_iter().filter_map(|tag| tag.into_node(&mut identifiers));
+pub(super) fn tree(tags: Vec<Tagged>, identifiers: &mut [Option<Identifier>]) -> TagTree {
+    let nodes = tags.into_iter().filter_map(|tag| tag.into_node(identifiers));
     TagTree::from(nodes.collect::<Vec<_>>()).with_lang(Some("en".to_owned()))
 }

@@ -99,7 +99,7 @@ pub(super) fn write(
     }
     pdf.set_metadata(metadata(document));
     pdf.set_outline(outline(headings));
-    pdf.set_tag_tree(tree(tags, writer.identifiers));
+    pdf.set_tag_tree(tree(tags, &mut writer.identifiers));
     Ok(pdf.finish()?)
 }
 
