@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::{
     customer::Customer,
+    junit,
     world::{create_project, id},
 };
 
@@ -242,4 +243,17 @@ async fn hostile_results_stay_texts() {
     let report = pdf(api, &at).await;
     assert!(report["standards"].as_str().unwrap().contains("pdfuaid:part"));
     assert!(report["text"].as_str().unwrap().contains("bytes are left out"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_report_of_a_large_execution_counts_what_it_leaves_out() {
+    let customer = Customer::new().await;
+    let api = &customer.api;
+    let project = create_project(api).await;
+    let set = api.post(&format!("{project}/testsets"), json!({"Name": "Nightly"})).await.created();
+    let set = format!("{project}/testsets/{}", id(&set));
+    let execution = junit::upload(api, &set, junit::report(2_100)).await.created();
+    let report = html(api, &format!("{project}/executions/{}", id(&execution))).await;
+    assert!(report.contains("100 further test cases are left out."));
+    assert_eq!(report.matches(">Passed</strong></td>").count(), 2_000);
 }
