@@ -1,4 +1,4 @@
-//! What a form has done, as the address of the page after it states it.
+//! Results of a form, which the address of the page after it states.
 
 use maud::{Markup, html};
 use serde::Deserialize;

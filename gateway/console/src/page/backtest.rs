@@ -38,7 +38,7 @@ pub(super) async fn replay<T: DeserializeOwned>(
     }
 }
 
-/// What rules would have done: how often, what is missing, and when.
+/// Results of rules over the past: how often, what is missing, and when.
 pub(super) fn answer(
     facts: &[Markup],
     hint: Option<&Markup>,

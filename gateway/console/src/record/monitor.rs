@@ -22,7 +22,7 @@ pub(crate) struct Monitor {
     pub(crate) data_version: String,
 }
 
-/// What a monitor does with a test case.
+/// Action of a monitor on a test case.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct MonitorAction {
@@ -44,7 +44,7 @@ pub(crate) struct TakenAction {
     pub(crate) is_dry: bool,
 }
 
-/// What a monitor would have done in the past.
+/// Actions that a monitor would have done in the past.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct MonitorBacktest {

@@ -17,7 +17,7 @@ pub(crate) struct ExecutionTime {
     pub(crate) duration_in_h: f64,
 }
 
-/// What a customer owes for a month. Without a price, it has no amounts.
+/// Amounts that a customer owes for a month. Without a price, there are none.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Statement {

@@ -126,7 +126,7 @@ async fn a_monitor_is_tried_on_the_past_before_it_is_created() {
         assert!(row.contains(part), "{part}: {row}");
     }
 
-    // What was typed stays. A monitor that is tried is not created.
+    // The form keeps what was typed. A monitor that is tried is not created.
     let browser = Browser::open_without_scripts().await;
     reader.open(&browser, &monitors).await;
     browser.type_into("[name=name]", "Flaky tests").await;

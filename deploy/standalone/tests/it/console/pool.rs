@@ -153,7 +153,7 @@ async fn a_change_of_a_pool_that_is_refused_stays_in_the_form() {
     let last = last["Values"][0]["Id"].as_str().unwrap();
     refused(&values, &[("value", last), ("remove", "yes")]).await;
 
-    // Who may only read sees neither forms nor buttons.
+    // A member with only the permission to read sees neither forms nor buttons.
     let viewer = Reader::with(&customer, "vera", "Login, Read").await;
     for path in [pools, &page] {
         let html = viewer.text(path).await;

@@ -1,4 +1,4 @@
-//! What a monitor has done with tests, or would have done.
+//! Actions of a monitor on tests, done or tried.
 
 use maud::{Markup, html};
 
