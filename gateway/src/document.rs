@@ -165,7 +165,7 @@ impl Documents {
         }
         let failing = usize::try_from(failing(summary)).unwrap_or_default().max(total);
         report.failures = Listed { left_out: failing - items.len(), items };
-        Ok(budget.pictures())
+        Ok(budget.picture_bytes())
     }
 }
 

@@ -34,7 +34,7 @@ pub fn compose(report: Report, template: &Template, logo: Option<Picture>) -> Do
             Section::Causes => causes(&report.causes, &mut blocks),
             Section::Tests => cases(&report.tests, &mut blocks),
             Section::Failures => {
-                failure::failures(std::mem::take(&mut report.failures), &mut blocks)
+                failure::failures(std::mem::take(&mut report.failures), &mut blocks);
             }
         }
     }
@@ -213,7 +213,7 @@ pub(crate) mod tests {
     /// A report with one failure, whose texts are these.
     pub(crate) fn report(text: &str) -> Report {
         let failed = Outcome { label: "Failed".to_owned(), tone: Tone::Fail };
-        let test = Test {
+        let failing = Test {
             name: format!("Pay by card {text}"),
             identifier: "checkout.pay_by_card".to_owned(),
             result: failed.clone(),
@@ -235,7 +235,7 @@ pub(crate) mod tests {
             left_out: vec!["clip.webm: it is not a PNG or JPEG picture".to_owned()],
         };
         let failure = Failure {
-            test: test.clone(),
+            test: failing.clone(),
             ticket: "SHOP-4711".to_owned(),
             comment: String::new(),
             instance: "Project=firefox".to_owned(),
@@ -256,13 +256,13 @@ pub(crate) mod tests {
             changes: Changes { new: 1, ..Changes::default() },
             causes: Listed {
                 items: vec![Cause {
-                    headline: test.headline.clone(),
+                    headline: failing.headline.clone(),
                     count: 1,
-                    tests: vec![test.name.clone()],
+                    tests: vec![failing.name.clone()],
                 }],
                 left_out: 0,
             },
-            tests: Listed { items: vec![test], left_out: 119 },
+            tests: Listed { items: vec![failing], left_out: 119 },
             failures: Listed { items: vec![failure], left_out: 0 },
             ..Report::default()
         }

@@ -53,7 +53,7 @@ impl Budget {
     }
 
     /// Returns the size of the pictures, in bytes.
-    pub(super) fn pictures(&self) -> usize {
+    pub(super) fn picture_bytes(&self) -> usize {
         self.bytes
     }
 
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn pictures_are_bounded_in_number_and_bytes() {
-        let later = Instant::now() + std::time::Duration::from_secs(60);
+        let later = Instant::now() + std::time::Duration::from_mins(1);
         let mut budget = Budget::until(later);
         assert_eq!(budget.next_picture(), Ok(assay_document::LARGEST_PICTURE));
         budget.bytes = PICTURE_BYTES - 10;

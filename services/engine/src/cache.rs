@@ -49,12 +49,11 @@ struct Kept {
 impl Cache {
     /// Opens the folder for this engine alone, and removes what an engine that was killed has left there.
     pub(crate) fn open(config: &Config) -> anyhow::Result<Self> {
-        let temporary = match &config.cache {
-            Some(_) => None,
-            None => {
-                let created = TempDir::with_prefix("assay-files-");
-                Some(created.context("cannot create a folder for files (ASSAY_ENGINE_CACHE)")?)
-            }
+        let temporary = if config.cache.is_none() {
+            let created = TempDir::with_prefix("assay-files-");
+            Some(created.context("cannot create a folder for files (ASSAY_ENGINE_CACHE)")?)
+        } else {
+            None
         };
         let given = config.cache.as_deref().or(temporary.as_ref().map(TempDir::path));
         let folder = given.context("the cache has no folder")?;

@@ -48,7 +48,8 @@ impl Default for Hash {
 impl Hash {
     /// Returns the SHA-256 in hexadecimal digits.
     pub(crate) fn finish(self) -> String {
-        self.0.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+        let digest = self.0.finish();
+        digest.as_ref().iter().fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"))
     }
 }
 

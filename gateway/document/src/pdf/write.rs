@@ -148,7 +148,9 @@ impl Writer<'_> {
                 if let Some(size) = Size::from_wh(size.0, size.1) {
                     surface.push_transform(&Transform::from_translate(at.0, at.1));
                     let location = u64::try_from(number + 1).ok().and_then(Location::new);
-                    location.into_iter().for_each(|location| surface.set_location(location));
+                    if let Some(location) = location {
+                        surface.set_location(location);
+                    }
                     surface.draw_image(image, size);
                     surface.reset_location();
                     surface.pop();
@@ -236,10 +238,14 @@ fn outline(headings: Vec<Heading>) -> Outline {
             Some(parent) if level > 2 => parent.push_child(node),
             _ => {
                 let before = open.replace(node);
-                before.into_iter().for_each(|before| outline.push_child(before));
+                if let Some(before) = before {
+                    outline.push_child(before);
+                }
             }
         }
     }
-    open.into_iter().for_each(|last| outline.push_child(last));
+    if let Some(last) = open {
+        outline.push_child(last);
+    }
     outline
 }

@@ -170,8 +170,8 @@ async fn a_file_that_is_not_the_announced_one_is_an_error_of_its_test_alone() {
 
     let (results, _) = run(with_cache(folder.path()), tests, abc).await;
 
-    let texts: Vec<_> = results.iter().filter(|report| report.is_array()).map(text).collect();
-    for (text, expected) in texts.iter().zip([
+    let shown: Vec<_> = results.iter().filter(|report| report.is_array()).map(text).collect();
+    for (text, expected) in shown.iter().zip([
         "its SHA-256 is ba78",
         "its SHA-256 is not valid",
         "ASSAY_ENGINE_CACHE_GIB",
@@ -216,12 +216,11 @@ async fn a_missing_or_endless_file_is_an_error_of_its_test() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_download_is_continued_where_it_broke_off() {
     let folder = tempfile::tempdir().unwrap();
-    let broken = |headers: &HeaderMap| match headers.get(RANGE) {
-        Some(range) => {
+    let broken = |headers: &HeaderMap| {
+        if let Some(range) = headers.get(RANGE) {
             assert_eq!(range, "bytes=2-");
             (StatusCode::PARTIAL_CONTENT, "c").into_response()
-        }
-        None => {
+        } else {
             let piece = stream::iter([Ok(Bytes::from_static(b"ab"))]);
             // The piece leaves the server before the connection breaks.
             let end = stream::once(async {

@@ -132,12 +132,11 @@ fn ids(
     read: impl Fn(&str) -> Result<String, Fault>,
 ) {
     for (index, id) in ids.iter_mut().enumerate().take(MAX_EVENTS) {
-        match read(id) {
-            Ok(read) => *id = read,
-            Err(_) => {
-                let problem = format!("must be the id of a {kind}, a UUID");
-                check.refuse(format!("{field}/{index}"), problem);
-            }
+        if let Ok(read) = read(id) {
+            *id = read;
+        } else {
+            let problem = format!("must be the id of a {kind}, a UUID");
+            check.refuse(format!("{field}/{index}"), problem);
         }
     }
 }

@@ -6,7 +6,7 @@ use assay_proto::{
     ExecutionId, ExecutionStatus, ProjectId, TestResult, TestSetId, Trend,
     events::ExecutionChanged,
     execution::VerdictState,
-    notification::{NotificationFilter, WebhookInput},
+    notification::{Notification, NotificationFilter, WebhookInput},
 };
 use assay_testkit::TestUser;
 use serde_json::Value;
@@ -87,7 +87,7 @@ async fn a_webhook_is_sent_only_what_gets_worse_in_its_test_sets() -> Result<()>
     assert_eq!(listed.first().context("one")?.id, worse.id);
     assert_eq!(listed.len(), 1);
     let listed = world.list_filtered(&user, filter("Worse, better", smoke)).await?;
-    let trends: Vec<_> = listed.iter().map(|one| one.trend()).collect();
+    let trends: Vec<_> = listed.iter().map(Notification::trend).collect();
     assert_eq!(trends.len(), 2);
     assert!(trends.contains(&Trend::Worse) && trends.contains(&Trend::Better));
     Ok(())
