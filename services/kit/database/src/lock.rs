@@ -41,9 +41,13 @@ pub async fn exclusively<T>(
     } else {
         None
     };
-    // Closing releases the lock. If that fails, PostgreSQL does it soon.
-    if let Err(error) = connection.close().await {
-        tracing::debug!(%error, lock = name, "cannot close the connection of a lock");
+    // PostgreSQL releases the locks of a closed connection, but a moment later: the next holder may come at once.
+    let released = timeout(HEARTBEAT, async {
+        sqlx::query("select pg_advisory_unlock_all()").execute(&mut connection).await?;
+        connection.close().await
+    });
+    if !matches!(released.await, Ok(Ok(()))) {
+        tracing::debug!(lock = name, "cannot close the connection of a lock");
     }
     done.transpose()
 }

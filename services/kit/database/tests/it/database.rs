@@ -46,6 +46,17 @@ async fn locks_of_a_program_that_freezes_within_a_transaction_are_released() -> 
     Ok(())
 }
 
+#[tokio::test]
+async fn exclusive_work_can_be_repeated_at_once() -> Result<()> {
+    let database = TestDatabase::empty().await?;
+    let db = open(&Runtime::new("program"), &database.url)?;
+    for turn in 0..100 {
+        let done = exclusively(&db, "work", async { Ok(()) }).await?;
+        assert!(done.is_some(), "the lock is held after turn {turn}");
+    }
+    Ok(())
+}
+
 /// A future that is not polled is like a program that is stopped: its connection stays open.
 #[tokio::test]
 async fn a_replica_that_is_frozen_loses_its_exclusive_work_to_another_one() -> Result<()> {
