@@ -38,8 +38,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Size of the texts of a document, at most, with the markup around them.
 const TEXTS: usize = 8 << 20;
 
-/// Time after which no further steps and pictures are read.
-const READING: Duration = Duration::from_secs(8);
+/// Time after which no further steps and pictures are read, and after which no further pages are laid out.
+const READING: Duration = Duration::from_secs(5);
+const LAYOUT: Duration = Duration::from_secs(3);
 
 /// The services that know what documents have.
 #[derive(Clone)]
@@ -104,7 +105,10 @@ impl Documents {
     ) -> Result<File, Problem> {
         let Made { execution_id, document, turn, .. } = self.make(caller, path).await?;
         // The turn ends with the work, even if the client has gone.
-        let written = spawn_blocking(move || (assay_document::pdf(document), turn));
+        let written = spawn_blocking(move || {
+            let deadline = std::time::Instant::now() + LAYOUT;
+            (assay_document::pdf(document, deadline), turn)
+        });
         let (written, turn) = written.await.map_err(|error| failed(&error))?;
         let Pdf { file, nonconformance } = written.map_err(|error| failed(&error))?;
         if let Some(reason) = nonconformance {

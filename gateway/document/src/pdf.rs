@@ -12,7 +12,10 @@ mod table;
 mod tag;
 mod write;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Instant,
+};
 
 use thiserror::Error;
 
@@ -44,14 +47,15 @@ pub struct Pdf {
 
 /// Returns the document as a PDF file.
 ///
-/// It takes up to a few seconds of a processor, and memory for the file and for the pixels of one picture. Texts
+/// It has the pages that can be laid out until the deadline; writing them takes about as long. It takes memory for
+/// the file and for the pixels of one picture. Texts
 /// in scripts that the fonts do not have are shown as replacement characters. A picture that cannot be decoded is
 /// replaced by a remark.
-pub fn pdf(mut document: Document) -> Result<Pdf, Unrenderable> {
+pub fn pdf(mut document: Document, deadline: Instant) -> Result<Pdf, Unrenderable> {
     let fonts = Fonts::load().ok_or_else(|| Unrenderable("the fonts cannot be read".to_owned()))?;
     let (mut nonconformance, mut broken) = (None, 0);
     loop {
-        let laid_out = layout(&document, &fonts);
+        let laid_out = layout(&document, &fonts, deadline);
         let conforms = nonconformance.is_none();
         // Decoders of pictures are the only code here that reads bytes of clients.
         let written =
@@ -89,8 +93,14 @@ fn replace_pictures(document: &mut Document, is_broken: impl Fn(usize) -> bool) 
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::time::Duration;
+
+    use super::{place::Item, *};
     use crate::{Picture, block::Tone, compose, compose::tests::report, template::Template};
+
+    fn later() -> Instant {
+        Instant::now() + Duration::from_mins(1)
+    }
 
     fn document(text: &str) -> Document {
         compose(report(text), &Template::default(), None)
@@ -98,7 +108,7 @@ mod tests {
 
     /// Returns the file of a document that conforms to the standards.
     fn conforming(document: Document) -> Vec<u8> {
-        let Pdf { file, nonconformance } = pdf(document).unwrap();
+        let Pdf { file, nonconformance } = pdf(document, later()).unwrap();
         assert_eq!(nonconformance, None);
         file
     }
@@ -144,8 +154,19 @@ mod tests {
         let mut document = document("");
         document.blocks.push(Block::Paragraph("word ".repeat(512 << 10)));
         let fonts = Fonts::load().unwrap();
-        assert_eq!(layout(&document, &fonts).pages.len(), PAGES);
+        assert_eq!(layout(&document, &fonts, later()).pages.len(), PAGES);
         conforming(document);
+    }
+
+    #[test]
+    fn no_page_is_opened_after_the_deadline() {
+        let mut document = document("");
+        document.blocks.push(Block::Paragraph("word ".repeat(10_000)));
+        let fonts = Fonts::load().unwrap();
+        let pages = layout(&document, &fonts, Instant::now()).pages;
+        assert_eq!(pages.len(), 2);
+        let is_end = |item: &Item| matches!(item, Item::Text { text, .. } if text.contains("ends after 2 pages"));
+        assert!(pages[1].iter().any(is_end));
     }
 
     #[test]

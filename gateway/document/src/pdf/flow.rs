@@ -1,5 +1,7 @@
 //! Texts and other items in a column, one below the other, on as many pages as they need.
 
+use std::time::Instant;
+
 use super::{
     font::Fonts,
     line::lines,
@@ -17,15 +19,16 @@ pub(super) struct Flow<'a> {
     /// Number of contents so far.
     contents: usize,
     most: usize,
+    deadline: Instant,
     /// Whether something did not fit.
     pub(super) is_full: bool,
 }
 
 impl<'a> Flow<'a> {
-    /// A column on at most this number of pages, of which the first is open.
-    pub(super) fn new(fonts: &'a Fonts, most: usize) -> Self {
+    /// A column on at most this number of pages, of which the first is open. No page is opened after the deadline.
+    pub(super) fn new(fonts: &'a Fonts, most: usize, deadline: Instant) -> Self {
         let pages = vec![Vec::new()];
-        Self { fonts, pages, top: MARGIN, contents: 0, most, is_full: false }
+        Self { fonts, pages, top: MARGIN, contents: 0, most, deadline, is_full: false }
     }
 
     /// Returns the pages and the number of their contents.
@@ -38,20 +41,24 @@ impl<'a> Flow<'a> {
         self.pages.len() - 1
     }
 
-    /// Opens a page after the last one that was allowed.
-    pub(super) fn extend(&mut self) {
-        self.most += 1;
+    /// Opens a page after the last one that was allowed. Returns its number.
+    pub(super) fn extend(&mut self) -> usize {
         self.is_full = false;
-        self.new_page();
+        self.open();
+        self.pages.len()
     }
 
     fn new_page(&mut self) {
-        if self.pages.len() >= self.most {
+        if self.pages.len() >= self.most || Instant::now() >= self.deadline {
             self.is_full = true;
         } else {
-            self.pages.push(Vec::new());
-            self.top = MARGIN;
+            self.open();
         }
+    }
+
+    fn open(&mut self) {
+        self.pages.push(Vec::new());
+        self.top = MARGIN;
     }
 
     /// Starts a new page unless this height is left. Returns whether there is room, which there is not on the

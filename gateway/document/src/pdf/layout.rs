@@ -1,6 +1,6 @@
 //! Pages: a simple flow of blocks, each below the one before.
 
-use std::num::NonZeroU16;
+use std::{num::NonZeroU16, time::Instant};
 
 use krilla::tagging::{BBox, Tag};
 
@@ -52,9 +52,9 @@ struct Layout<'a> {
     figures: usize,
 }
 
-/// Breaks a document into pages.
-pub(super) fn layout(document: &Document, fonts: &Fonts) -> LaidOut {
-    let flow = Flow::new(fonts, PAGES - 1);
+/// Breaks a document into pages, as many as there are until the deadline.
+pub(super) fn layout(document: &Document, fonts: &Fonts, deadline: Instant) -> LaidOut {
+    let flow = Flow::new(fonts, PAGES - 1, deadline);
     let mut layout = Layout { flow, headings: Vec::new(), figures: 0 };
     let mut tags = layout.title(document);
     for block in &document.blocks {
@@ -64,9 +64,8 @@ pub(super) fn layout(document: &Document, fonts: &Fonts) -> LaidOut {
         tags.extend(layout.block(block));
     }
     if layout.flow.is_full {
-        layout.flow.extend();
-        let rest =
-            format!("The document ends after {PAGES} pages. The HTML document has the rest.");
+        let last = layout.flow.extend();
+        let rest = format!("The document ends after {last} pages. The HTML document has the rest.");
         tags.push(layout.note(&rest));
     }
     let (pages, contents) = layout.flow.finish();
