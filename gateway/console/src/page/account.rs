@@ -5,6 +5,7 @@ mod token;
 
 use axum::{
     Form, Router,
+    extract::Query,
     response::{IntoResponse, Response},
     routing::{get, post},
 };
@@ -16,10 +17,21 @@ use self::{
     customer::Membership,
     token::{ApiToken, Fields, TOKENS},
 };
-use super::part::below_projects;
-use crate::{
-    api::Console, claims::Claims, failure::Failure, layout::Page, session::Session, text::plain,
+use super::{
+    paged::{Paged, cut},
+    part::below_projects,
 };
+use crate::{
+    api::{Console, List},
+    claims::Claims,
+    failure::Failure,
+    layout::Page,
+    session::Session,
+    text::plain,
+};
+
+/// Number of tokens on a page, and of customers.
+const LISTED: u32 = 100;
 
 /// Path of the interface.
 const MEMBERSHIPS: &str = "/api/users/current/memberships";
@@ -33,37 +45,46 @@ pub(super) fn routes() -> Router<Console> {
         .route("/account/tokens/{token}/delete", post(token::delete))
 }
 
-async fn page(session: Session) -> Result<Response, Failure> {
-    show(&session, html! {}).await.map(IntoResponse::into_response)
+async fn page(session: Session, Query(query): Query<Paged<()>>) -> Result<Response, Failure> {
+    show(&session, &query, html! {}).await.map(IntoResponse::into_response)
 }
 
 /// Creates an API token, and shows its secret once, or the reason why it is refused.
 async fn create(session: Session, Form(fields): Form<Fields>) -> Result<Response, Failure> {
+    let query = Paged::default();
     match token::create(&session.api, &fields).await {
-        Ok(new) => Ok(show(&session, html! { (token::secret(&new)) }).await?.into_response()),
+        Ok(new) => {
+            let notice = html! { (token::secret(&new)) };
+            Ok(show(&session, &query, notice).await?.into_response())
+        }
         Err(failure) => {
             let notice = html! { p.alert role="alert" { (plain(&failure.of_input()?)) } };
-            let page = show(&session, notice).await?;
+            let page = show(&session, &query, notice).await?;
             Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
         }
     }
 }
 
 /// Shows the page, with what became of a new token.
-async fn show(Session { api, user }: &Session, notice: Markup) -> Result<Page<'_>, Failure> {
-    let first = [("limit", 100)];
+async fn show<'a>(
+    Session { api, user }: &'a Session,
+    query: &Paged<()>,
+    notice: Markup,
+) -> Result<Page<'a>, Failure> {
+    let tokens = query.listed(LISTED);
     let (tokens, memberships) = try_join!(
-        api.list::<ApiToken>(TOKENS, &first),
-        api.list::<Membership>(MEMBERSHIPS, &first),
+        api.list::<ApiToken>(TOKENS, &tokens),
+        api.list::<Membership>(MEMBERSHIPS, &[("limit", LISTED)]),
     )?;
     let body = html! {
         div.head { h1 { "Account" } }
-        (customers(&memberships.items))
+        (customers(&memberships))
         section aria-labelledby="tokens" {
             h2 #tokens { "API tokens" }
             p.hint { "CI jobs and other programs send an API token instead of a password." }
             (notice)
             ul.rows { @for token in &tokens.items { (token::row(token)) } }
+            (query.pager("/account", tokens.next.as_deref()))
             (form(user))
         }
     };
@@ -71,12 +92,13 @@ async fn show(Session { api, user }: &Session, notice: Markup) -> Result<Page<'_
     Ok(Page { user, title, trail: below_projects(), body })
 }
 
-fn customers(memberships: &[Membership]) -> Markup {
+fn customers(memberships: &List<Membership>) -> Markup {
     html! {
-        @if memberships.len() > 1 {
+        @if memberships.items.len() > 1 {
             section aria-labelledby="customers" {
                 h2 #customers { "Customers" }
-                ul.rows { @for membership in memberships { (customer::row(membership)) } }
+                ul.rows { @for membership in &memberships.items { (customer::row(membership)) } }
+                (cut(memberships, "customer"))
             }
         }
     }

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::paged::shown_of;
 use crate::{api::Api, failure::Failure};
 
 /// The button that tries the rules of a form. They become the query of the page, so that they stay in the form.
@@ -38,18 +39,22 @@ pub(super) async fn replay<T: DeserializeOwned>(
     }
 }
 
-/// Results of rules over the past: how often, what is missing, and when.
+/// Results of rules over the past: how often, what is missing, and when. There are `all` of `noun`, of which
+/// `rows` are the latest.
 pub(super) fn answer(
     facts: &[Markup],
     hint: Option<&Markup>,
-    rows: impl Iterator<Item = Markup>,
+    (all, noun): (i64, &str),
+    rows: impl ExactSizeIterator<Item = Markup>,
 ) -> Markup {
+    let shown = rows.len();
     html! {
         section aria-labelledby="replayed" {
             h2 #replayed { "Over the last 90 days" }
             p.facts role="status" { @for fact in facts { span.fact { (fact) } } }
             @if let Some(hint) = hint { p.hint { (hint) } }
             ol.rows { @for row in rows { (row) } }
+            (shown_of(shown, all, noun))
         }
     }
 }

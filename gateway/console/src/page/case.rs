@@ -18,7 +18,7 @@ use self::digest::Digest;
 use super::{
     case_state::{self, CaseState, Entry},
     classification,
-    paged::{Paged, unless_empty},
+    paged::{Paged, cut, unless_empty},
     part::{OF_TEST, below_project, facts, revision, subject, taken, text_field},
 };
 use crate::{
@@ -34,6 +34,9 @@ use crate::{
 
 /// Number of runs on a page.
 const RUNS: u32 = 50;
+
+/// Maximum number of test sets with links.
+const SETS: u32 = 20;
 
 pub(super) fn routes() -> Router<Console> {
     Router::new().route("/cases/{case}", get(page)).route("/cases/{case}/state", post(change_state))
@@ -93,7 +96,7 @@ async fn show(
     let (project, runs, sets, state) = try_join!(
         api.get::<Project>(&project, &()),
         api.list::<TestCaseRun>(&history, &listed),
-        api.list::<TestSetEntry>(&sets, &[("limit", 20)]),
+        api.list::<TestSetEntry>(&sets, &[("limit", SETS)]),
         api.get::<CaseState>(&state, &()),
     )?;
     let body = html! {
@@ -142,6 +145,7 @@ fn sets_of(case: &TestCase, sets: &List<TestSetEntry>) -> Markup {
                     bdi { (plain(&set.name)) }
                 } }
             } }
+            (cut(sets, "test set"))
         }
     }
 }

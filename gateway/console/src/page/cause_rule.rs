@@ -193,6 +193,8 @@ fn buttons() -> Markup {
 
 /// The causes that a rule would join.
 fn shown(preview: &Preview) -> Markup {
+    let joined = preview.joined.iter().map(|group| group.causes.len().saturating_sub(1));
+    let joined = i64::try_from(joined.sum::<usize>()).unwrap_or(i64::MAX);
     html! {
         section aria-labelledby="preview" {
             h2 #preview { "Preview" }
@@ -210,6 +212,9 @@ fn shown(preview: &Preview) -> Markup {
                     } } }
                 }
             } } }
+            @if joined < preview.examined - preview.remaining {
+                p.hint { "Only the first groups, and the most frequent causes of each, are shown." }
+            }
         }
     }
 }

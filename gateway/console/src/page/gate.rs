@@ -197,7 +197,8 @@ fn answer(replayed: &Backtest) -> Markup {
     let hint = is_part.then(|| {
         html! { "Only the latest executions were replayed: the time of a page is limited." }
     });
-    backtest::answer(&facts, hint.as_ref(), replayed.differences.iter().map(row))
+    let all = (replayed.blocked + replayed.let_through, "other verdict");
+    backtest::answer(&facts, hint.as_ref(), all, replayed.differences.iter().map(row))
 }
 
 fn row(difference: &BacktestDifference) -> Markup {

@@ -11,7 +11,10 @@ use futures::try_join;
 use maud::{Markup, html};
 use uuid::Uuid;
 
-use super::{paged::Paged, part::below_project};
+use super::{
+    paged::{Paged, shown_of},
+    part::below_project,
+};
 use crate::{
     api::Console,
     failure::Failure,
@@ -86,6 +89,7 @@ async fn page(
                 }
             }
         } }
+        (shown_of(incident.affected.len(), entry.executions, "execution"))
     };
     let mut trail = below_project(&project);
     trail.push(Crumb(format!("/projects/{id}/incidents"), html! { "Incidents" }));

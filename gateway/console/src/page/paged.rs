@@ -3,7 +3,10 @@
 use maud::{Markup, html};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::api::address;
+use crate::{
+    api::{List, address},
+    text::{counted, number},
+};
 
 /// The query of a page with a list: the filter, and the cursor of the part to show.
 #[derive(Clone, Default, Deserialize, PartialEq, Serialize)]
@@ -47,6 +50,25 @@ impl<F: Clone + Serialize> Paged<F> {
     }
 }
 
+/// Says how many of all records are shown, if it is not all of them. `noun` is what one of them is called.
+pub(super) fn shown_of(shown: impl TryInto<i64>, all: impl TryInto<i64>, noun: &str) -> Markup {
+    let (shown, all) = (count(shown), count(all));
+    html! {
+        @if shown < all { p.hint { "The first " (number(shown)) " of " (counted(all, noun)) " are shown." } }
+    }
+}
+
+/// Says that only the first records of a list are shown, if it has more.
+pub(super) fn cut<T>(list: &List<T>, noun: &str) -> Markup {
+    html! {
+        @if list.next.is_some() { p.hint { "Only the first " (counted(count(list.items.len()), noun)) " are shown." } }
+    }
+}
+
+fn count(records: impl TryInto<i64>) -> i64 {
+    records.try_into().unwrap_or(i64::MAX)
+}
+
 /// Reads a query parameter; an empty one is absent, as fields of forms are.
 pub(super) fn unless_empty<'de, D: Deserializer<'de>>(
     input: D,
@@ -76,6 +98,18 @@ mod tests {
         let links = query.pager("/list", Some("2")).into_string();
         assert!(links.contains("\"/list?q=a+b\""), "{links}");
         assert!(links.contains("\"/list?q=a+b&amp;cursor=2\""), "{links}");
+    }
+
+    #[test]
+    fn a_list_of_which_a_part_is_shown_says_so() {
+        let text = |html: Markup| html.into_string();
+        assert_eq!(text(shown_of(100, 100, "execution")), "");
+        let hint = "<p class=\"hint\">The first 100 of 1,250 executions are shown.</p>";
+        assert_eq!(text(shown_of(100, 1250, "execution")), hint);
+        let list = |next: Option<&str>| List { items: vec![(); 20], next: next.map(str::to_owned) };
+        assert_eq!(text(cut(&list(None), "test set")), "");
+        let hint = "<p class=\"hint\">Only the first 20 test sets are shown.</p>";
+        assert_eq!(text(cut(&list(Some("1")), "test set")), hint);
     }
 
     #[test]

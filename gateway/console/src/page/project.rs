@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::{
     cases,
-    paged::{Paged, unless_empty},
+    paged::{Paged, cut, unless_empty},
     part::{self, below_projects, choice, text_field},
     upload,
 };
@@ -133,7 +133,7 @@ fn test_sets(project: &Project, sets: &List<TestSetEntry>, latest: &[ExecutionEn
         section aria-labelledby="sets" {
             h2 #sets { "Test sets" }
             ul.cards { @for set in &sets.items { (test_set(project, set, of(set))) } }
-            @if sets.next.is_some() { p.hint { "Only the newest are shown." } }
+            (cut(sets, "test set"))
         }
     }
 }

@@ -95,7 +95,7 @@ async fn show(
     let series: Vec<_> = series.collect();
     let (project, instances, runs, position) = try_join!(
         api.get::<Project>(&project, &()),
-        instances(api, report),
+        instances(api, report, view),
         api.list::<TestCaseRun>(&history, &series),
         position(api, parsed(&report.execution_id)?, parsed(&report.id)?, &list),
     )?;
@@ -113,7 +113,7 @@ async fn show(
     let body = html! {
         (head::head(report, &runs.items, &list, &position, &undo_last(report, user, &here)))
         (announcement.show(&report.execution_id, &here))
-        (steps::choices(report, &instances.items, instance.as_ref(), view))
+        (steps::choices(report, &instances, instance.as_ref(), view))
         @match (instance.as_ref(), attempt) {
             (Some(instance), Some(attempt)) => {
                 @let page = format!("/reports/{}", report.id);

@@ -162,7 +162,7 @@ fn filters(page: &str, filter: &Filter, branch: Option<&str>, project: &Project)
 
 fn latest_list(executions: &[ExecutionEntry]) -> Markup {
     html! {
-        h2 { "Executions" }
+        h2 { @if executions.len() > EXECUTIONS { "Latest " (EXECUTIONS) " executions" } @else { "Executions" } }
         ol.rows { @for execution in executions.iter().take(EXECUTIONS) {
             (part::execution_row(execution, false))
         } }

@@ -12,7 +12,12 @@ use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{execution::path, paged::unless_empty, part::below_set, upload::copyable};
+use super::{
+    execution::path,
+    paged::{cut, unless_empty},
+    part::below_set,
+    upload::copyable,
+};
 use crate::{
     api::Console,
     claims::Claims,
@@ -90,6 +95,7 @@ async fn show<'a>(
         }
         @if let Some(new) = new { (secret(new)) }
         ul.rows { @for link in &links.items { (row(id, link, user)) } }
+        (cut(&links, "share link"))
         @if links.items.is_empty() { p.empty { "Nobody without an account can see this execution." } }
         @if user.may("Execute") { (form(id)) }
         @else { p.hint { "The permission Execute is required to share an execution." } }

@@ -22,12 +22,13 @@ use super::{
     part::{below_projects, select_field},
 };
 use crate::{
-    api::{Api, Console, address},
+    api::{Api, Console, List, address},
     claims::Claims,
     failure::Failure,
     layout::Page,
     record::Project,
     session::Session,
+    text::counted,
 };
 
 /// Maximum number of projects that are offered, and whose names are shown.
@@ -91,8 +92,14 @@ async fn page(
     let body = html! {
         div.head { h1 { "Usage" } }
         p.lead { "Hours of execution, in the months in which the executions ended." }
-        (choose(&filter, now, &projects))
-        @if let Some(times) = &times { (times.show(&projects)) (sums::download_link(&filter)) }
+        (choose(&filter, now, &projects.items))
+        @if projects.next.is_some() {
+            p.hint {
+                "The names of the newest " (counted(PROJECTS.into(), "project")) " are known here. Others have their \
+                 ids, and can be chosen by " code { "projectId" } " in the address."
+            }
+        }
+        @if let Some(times) = &times { (times.show(&projects.items)) (sums::download_link(&filter)) }
         @if let Some(statement) = &statement { (statement::show(statement, months.1)) }
     };
     let title = "Usage".to_owned();
@@ -111,11 +118,11 @@ async fn times(api: &Api, user: &Claims, filter: &Filter) -> Result<Option<Times
 }
 
 /// Reads the newest projects, if the user may.
-async fn projects(api: &Api, user: &Claims) -> Result<Vec<Project>, Failure> {
+async fn projects(api: &Api, user: &Claims) -> Result<List<Project>, Failure> {
     if !user.may("Read") {
-        return Ok(Vec::new());
+        return Ok(List { items: Vec::new(), next: None });
     }
-    Ok(api.list::<Project>("/api/projects", &[("limit", PROJECTS)]).await?.items)
+    api.list::<Project>("/api/projects", &[("limit", PROJECTS)]).await
 }
 
 /// The form that chooses the months and the project.

@@ -30,8 +30,15 @@ fn report(broken: &str) -> String {
 }
 
 /// Returns what follows a text up to another one.
-fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
+pub(super) fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
     text.split_once(start)?.1.split_once(end).map(|(found, _)| found)
+}
+
+/// Returns the path of the next page of a list.
+pub(super) fn next_page(page: &str) -> Option<String> {
+    let pager = between(page, "<nav class=\"pager\"", "</nav>")?;
+    let next = pager.split("<a ").find(|link| link.contains("rel=\"next\""))?;
+    Some(between(next, "href=\"", "\"")?.replace("&amp;", "&"))
 }
 
 /// Returns the links of a part of a page that begin with a number, with this number.
@@ -67,10 +74,8 @@ impl Reader {
             if groups.is_empty() {
                 rows += page.matches("<li class=\"row test").count();
             }
-            let pager = between(&page, "<nav class=\"pager\"", "</nav>").unwrap_or_default();
-            let next = pager.split("<a ").find(|link| link.contains("rel=\"next\""));
-            match next.and_then(|link| between(link, "href=\"", "\"")) {
-                Some(next) => path = next.replace("&amp;", "&"),
+            match next_page(&page) {
+                Some(next) => path = next,
                 None => return rows,
             }
         }
@@ -114,4 +119,22 @@ async fn each_number_of_an_execution_leads_to_as_many_rows() {
             assert_eq!(reader.rows(&list).await, number, "{list}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_list_that_is_cut_says_how_much_of_it_is_shown() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, _) = reader.upload(&report("")).await;
+    let project = execution["ProjectId"].as_str().unwrap();
+    let page = format!("/projects/{project}");
+    assert!(!reader.html(&page).await.contains("are shown"));
+    for nr in 0..60 {
+        let set = json!({"Name": format!("Set {nr}")});
+        reader.api().post(&format!("/api{page}/testsets"), set).await.created();
+    }
+    let html = reader.html(&page).await;
+    let cards = html.matches("<li class=\"card\">").count();
+    assert_eq!(cards, 60);
+    assert!(html.contains("Only the first 60 test sets are shown."), "{html}");
 }

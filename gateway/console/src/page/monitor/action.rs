@@ -29,20 +29,15 @@ pub(super) fn replayed(backtest: &MonitorBacktest) -> Markup {
         html! { b { (number(backtest.recovered)) } " recovered" },
         html! { b { (number(backtest.broken)) } " turned out to be broken" },
     ];
-    let listed = i64::try_from(backtest.actions.len()).unwrap_or(i64::MAX);
-    let all = backtest.raised + backtest.recovered + backtest.broken;
-    let hint = match backtest.left_from {
-        Some(time) => Some(html! {
+    let hint = backtest.left_from.map(|time| {
+        html! {
             "Only executions before " (long_time(time)) " were replayed: the time of a page is limited."
-        }),
-        None if all > listed => {
-            Some(html! { "The latest " (number(listed)) " actions are shown." })
         }
-        None => None,
-    };
+    });
+    let all = (backtest.raised + backtest.recovered + backtest.broken, "action");
     let rows = backtest.actions.iter();
     let rows = rows.map(|replayed| row(&replayed.action, replayed.request_time, false));
-    backtest::answer(&facts, hint.as_ref(), rows)
+    backtest::answer(&facts, hint.as_ref(), all, rows)
 }
 
 fn row(action: &MonitorAction, time: Time, is_taken: bool) -> Markup {

@@ -8,7 +8,7 @@ use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::view::{View, chosen, instance, instances, report};
+use super::view::{View, instance, report};
 use crate::{
     api::address,
     failure::Failure,
@@ -84,11 +84,9 @@ pub(super) async fn content(
     Query(query): Query<ContentQuery>,
 ) -> Result<Response, Failure> {
     let report = report(&api, id).await?;
-    let (asked, attempt) = (Some(query.instance.clone()), Some(query.attempt.clone()));
-    let view = View { instance: asked, attempt, ..View::default() };
-    let instances = instances(&api, &report).await?;
-    let entry = chosen(&instances.items, &view).ok_or_else(Failure::not_found)?;
-    let instance = instance(&api, &report, &entry.id).await?;
+    let view = View { attempt: Some(query.attempt.clone()), ..View::default() };
+    let id: Uuid = query.instance.parse().map_err(|_| Failure::not_found())?;
+    let instance = instance(&api, &report, &id.to_string()).await?;
     query.of(instance.attempt(&view))
 }
 

@@ -6,9 +6,9 @@ use maud::{Markup, html};
 
 use super::{content, view::View};
 use crate::{
-    api::address,
+    api::{List, address},
     chart::{glyph, strip},
-    page::part::taken,
+    page::{paged::shown_of, part::taken},
     record::{Attempt, Instance, InstanceEntry, Outcome, Report, Step},
     text::{Allowance, Link, ansi, counted, duration, link, number, plain},
 };
@@ -23,20 +23,25 @@ const EXTRAS: usize = 20;
 /// Links to the instances, and to the attempts of the one that is shown.
 pub(super) fn choices(
     report: &Report,
-    instances: &[InstanceEntry],
+    instances: &List<InstanceEntry>,
     shown: Option<&Instance>,
     view: &View,
 ) -> Markup {
     let to = |instance: &str, attempt: Option<i64>| {
         let attempt = attempt.map(|number| number.to_string());
-        let from = view.from.clone();
-        let view = View { instance: Some(instance.to_owned()), attempt, step: None, from };
+        let of_list = View { attempt: None, step: None, ..view.clone() };
+        let view = View { instance: Some(instance.to_owned()), attempt, ..of_list };
+        address(&format!("/reports/{}", report.id), &view)
+    };
+    let from = |instances: Option<&String>| {
+        let view =
+            View { instances: instances.cloned(), from: view.from.clone(), ..View::default() };
         address(&format!("/reports/{}", report.id), &view)
     };
     html! {
-        @if instances.len() > 1 {
+        @if instances.items.len() > 1 || view.instances.is_some() {
             nav.tabs.small-tabs aria-label="Instances" {
-                @for entry in instances {
+                @for entry in &instances.items {
                     a href=(to(&entry.id, None))
                         aria-current=[shown.is_some_and(|shown| shown.id == entry.id).then_some("page")]
                     {
@@ -45,6 +50,8 @@ pub(super) fn choices(
                         " " span.dim { (duration(entry.duration_in_sec)) }
                     }
                 }
+                @if view.instances.is_some() { a href=(from(None)) { "First instances" } }
+                @if instances.next.is_some() { a href=(from(instances.next.as_ref())) { "Further instances" } }
             }
         }
         @if let Some(instance) = shown && !instance.attempts.is_empty() {
@@ -118,6 +125,7 @@ fn more(steps: &[Step], here: &str) -> Markup {
 }
 
 fn panel(step: &Step, is_open: bool, at: &content::Shown<'_>, rest: &mut Allowance) -> Markup {
+    let checks = step.soft_verification.len();
     let before: Vec<Outcome> = step.history.iter().rev().map(|run| run.result).collect();
     html! {
         details.step open[is_open || step.result.is_failure()] {
@@ -138,6 +146,7 @@ fn panel(step: &Step, is_open: bool, at: &content::Shown<'_>, rest: &mut Allowan
             @for message in step.soft_verification.iter().take(EXTRAS) {
                 div.text { h3 { "Check that failed" } pre tabindex="0" { (ansi(rest.cut(message).head)) } }
             }
+            (shown_of(EXTRAS.min(checks), checks, "check"))
             (pictures(step))
         }
     }
@@ -177,10 +186,11 @@ fn pictures(step: &Step) -> Markup {
     let all = step.screenshots.iter().map(String::as_str);
     let all =
         all.chain([step.thumbnail.as_str()].into_iter().filter(|_| step.screenshots.is_empty()));
-    let links: Vec<_> = all.filter_map(link).take(EXTRAS).collect();
+    let links: Vec<_> = all.filter_map(link).collect();
+    let shown = &links[..links.len().min(EXTRAS)];
     html! {
         @if !links.is_empty() {
-            div.pictures { @for (index, link) in links.iter().enumerate() {
+            div.pictures { @for (index, link) in shown.iter().enumerate() {
                 @match link {
                     Link::Artifact(path) => a href=(path) {
                         img src=(path) loading="lazy" alt=(format!("Screenshot {} of step {}", index + 1, step.number));
@@ -190,6 +200,7 @@ fn pictures(step: &Step) -> Markup {
                     },
                 }
             } }
+            (shown_of(shown.len(), links.len(), "picture"))
         }
     }
 }

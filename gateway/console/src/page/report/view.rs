@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::{
     api::{Api, List},
     failure::Failure,
-    page::paged::unless_empty,
+    page::paged::{Paged, unless_empty},
     record::{Attempt, Instance, InstanceEntry, Report},
 };
 
@@ -20,6 +20,9 @@ pub(super) struct View {
     /// Id of an instance; by default the first one that failed, or else was retried.
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     pub(super) instance: Option<String>,
+    /// Cursor of the instances that can be chosen; by default the first ones.
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    pub(super) instances: Option<String>,
     /// Number of an attempt; by default the first one that failed, if the last one passed.
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     pub(super) attempt: Option<String>,
@@ -35,8 +38,13 @@ pub(super) async fn report(api: &Api, id: Uuid) -> Result<Report, Failure> {
     api.get(&format!("/api/projects/0/testcases/0/testplans/0/testreports/{id}"), &()).await
 }
 
-pub(super) async fn instances(api: &Api, report: &Report) -> Result<List<InstanceEntry>, Failure> {
-    api.list(&report.instances(), &[("limit", INSTANCES)]).await
+pub(super) async fn instances(
+    api: &Api,
+    report: &Report,
+    view: &View,
+) -> Result<List<InstanceEntry>, Failure> {
+    let query = Paged { filter: (), cursor: view.instances.clone() };
+    api.list(&report.instances(), &query.listed(INSTANCES)).await
 }
 
 pub(super) async fn instance(api: &Api, report: &Report, id: &str) -> Result<Instance, Failure> {

@@ -16,7 +16,7 @@ use crate::{
     layout,
     page::{
         execution::{Filter, Place},
-        paged::{Paged, unless_empty},
+        paged::{Paged, shown_of, unless_empty},
         part::{OF_TEST, result_badge, taken},
         report::{content::ContentQuery, steps::steps},
         row::identifier,
@@ -125,6 +125,7 @@ fn choices(here: &str, instance: &SharedInstance, shown: &Attempt, view: &View) 
                     }
                 }
             }
+            (shown_of(INSTANCES, instance.instance_count, "instance"))
         }
         @if !instance.attempts.is_empty() {
             nav.tabs.small-tabs aria-label="Attempts" {

@@ -9,6 +9,7 @@ use super::{Filter, month::Month};
 use crate::{
     api::{Api, address},
     failure::Failure,
+    page::paged::shown_of,
     record::{ExecutionTime, Project},
     text::{clean, number, plain},
 };
@@ -99,7 +100,7 @@ impl Times {
 
 /// A table of sums, which are called by what they are of.
 fn table<K>(noun: &str, sums: &[(K, Sum)], name: impl Fn(&K) -> Markup) -> Markup {
-    let rest = sums.len().saturating_sub(ROWS);
+    let shown = sums.len().min(ROWS);
     html! {
         h2 { "By " (noun.to_lowercase()) }
         div.sums tabindex="0" role="region" aria-label=(format!("Hours by {}", noun.to_lowercase())) {
@@ -116,7 +117,7 @@ fn table<K>(noun: &str, sums: &[(K, Sum)], name: impl Fn(&K) -> Markup) -> Marku
                 } } }
             }
         }
-        @if rest > 0 { p.hint { "Those with the most hours are shown. The download has all of them." } }
+        (shown_of(shown, sums.len(), &noun.to_lowercase()))
     }
 }
 
