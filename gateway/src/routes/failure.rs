@@ -33,6 +33,10 @@ struct Filter {
     /// Count only test cases that are muted, or only those that are not.
     #[param(example = false)]
     muted: Option<bool>,
+    /// Return only causes with test cases that need a review: those that fail, are not muted and have not been
+    /// reviewed.
+    #[param(example = false)]
+    unreviewed: Option<bool>,
 }
 
 /// Lists the causes of the failures of an execution, those with the most test cases first.
@@ -58,6 +62,7 @@ async fn list(
         change: filter.change.unwrap_or_default().into(),
         page: Some(listing.page()),
         muted: filter.muted,
+        unreviewed: filter.unreviewed.unwrap_or_default(),
     };
     let batches = failures.list_failures(caller.call(request)).await?;
     listing.respond(batches).await

@@ -14,12 +14,13 @@ use uuid::Uuid;
 
 use super::{
     execution::path,
+    paged::{Paged, unless_empty},
     part::{below_set, ticket},
     review::{self, Announcement, Entry, Scope, is_judged, reviewer},
     row::place,
 };
 use crate::{
-    api::{Api, Console, address},
+    api::{Api, Console, List, address},
     failure::Failure,
     layout::{Crumb, Page},
     record::{Cause, Project, ReportEntry, Summary},
@@ -27,96 +28,154 @@ use crate::{
     text::{ansi, counted, number, plain, short_time},
 };
 
-/// Number of causes on the page.
+/// Number of causes on a page.
 const CAUSES: u32 = 100;
 
 pub(super) fn routes() -> Router<Console> {
     Router::new().route("/executions/{execution}/triage", get(page).post(judge))
 }
 
-#[derive(Clone, Default, Deserialize, Serialize)]
+/// The causes that are listed: by default those with tests to review.
+#[derive(Clone, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
+struct Filter {
+    /// Any text for the judged ones too.
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    all: Option<String>,
+}
+
+impl Filter {
+    fn all() -> Self {
+        Self { all: Some("yes".to_owned()) }
+    }
+}
+
+#[derive(Deserialize)]
 struct View {
-    /// Fingerprint of the cause; by default the first one with tests to review.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Fingerprint of the cause; by default the first one of the list.
+    #[serde(default, deserialize_with = "unless_empty")]
     cause: Option<String>,
+}
+
+/// The address of a cause in a list.
+#[derive(Serialize)]
+struct At<'a> {
+    cause: &'a str,
+    #[serde(flatten)]
+    list: &'a Paged<Filter>,
 }
 
 /// The query of the failures that are triaged.
 #[derive(Serialize)]
-struct Failures {
+struct Failures<'a> {
     muted: bool,
+    unreviewed: bool,
     limit: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<&'a str>,
 }
 
 async fn page(
     session: Session,
     Path(id): Path<Uuid>,
-    Query(view): Query<View>,
+    Query(list): Query<Paged<Filter>>,
+    Query(View { cause }): Query<View>,
     Query(announcement): Query<Announcement>,
 ) -> Result<Response, Failure> {
-    show(&session, id, &view, &announcement, None).await
+    show(&session, id, (list, cause), &announcement, None).await
 }
 
 /// Judges the tests of a cause, and goes on to the next one.
 async fn judge(
     session: Session,
     Path(id): Path<Uuid>,
-    Query(view): Query<View>,
+    Query(list): Query<Paged<Filter>>,
+    Query(View { cause }): Query<View>,
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Result<Response, Failure> {
     let entry = Entry::read(pairs).among(None, Some("false".to_owned()));
     match entry.send(&session.api, &path(id), None).await? {
         Ok(reviewed) => {
-            let next = format!("/executions/{id}/triage");
+            // The causes that are left of the page. A list with the judged ones would begin with them again.
+            let left = Paged { filter: Filter::default(), cursor: list.cursor };
+            let next = address(&format!("/executions/{id}/triage"), &left);
             Ok(Redirect::to(&reviewed.announced_on(&next)).into_response())
         }
         Err(entry) => {
             let refusal = entry.refusal();
             let announcement = Announcement::default();
-            let page = show(&session, id, &view, &announcement, Some(entry)).await?;
+            let page = show(&session, id, (list, cause), &announcement, Some(entry)).await?;
             Ok((refusal, page).into_response())
         }
     }
 }
 
+/// Lists causes. One that is asked for and has no test to review any more is in the list of all.
+async fn causes(
+    api: &Api,
+    id: Uuid,
+    mut list: Paged<Filter>,
+    asked: Option<&str>,
+) -> Result<(Paged<Filter>, List<Cause>), Failure> {
+    let failures = format!("{}/failures", path(id));
+    loop {
+        let unreviewed = list.filter.all.is_none();
+        let cursor = list.cursor.as_deref();
+        let query = Failures { muted: false, unreviewed, limit: CAUSES, cursor };
+        let causes = api.list::<Cause>(&failures, &query).await?;
+        if !unreviewed || asked.is_none_or(|asked| is_among(&causes.items, asked)) {
+            return Ok((list, causes));
+        }
+        list.filter = Filter::all();
+    }
+}
+
+fn is_among(causes: &[Cause], fingerprint: &str) -> bool {
+    causes.iter().any(|cause| cause.fingerprint == fingerprint)
+}
+
 async fn show(
     Session { api, user }: &Session,
     id: Uuid,
-    view: &View,
+    (list, asked): (Paged<Filter>, Option<String>),
     announcement: &Announcement,
     refused: Option<Entry>,
 ) -> Result<Response, Failure> {
-    let failures = format!("{}/failures", path(id));
-    let query = Failures { muted: false, limit: CAUSES };
     let summary_path = format!("{}/summary", path(id));
-    let (summary, causes) =
-        try_join!(api.get::<Summary>(&summary_path, &()), api.list::<Cause>(&failures, &query),)?;
-    let mut causes = causes.items;
-    // Those that are judged sink.
-    causes.sort_by_key(|cause| cause.unreviewed == 0);
-    let asked = |cause: &&Cause| Some(&cause.fingerprint) == view.cause.as_ref();
-    let at = causes.iter().position(|cause| asked(&cause));
-    let at = at.unwrap_or_default();
+    let (summary, (list, causes)) = try_join!(
+        api.get::<Summary>(&summary_path, &()),
+        causes(api, id, list, asked.as_deref()),
+    )?;
+    let List { items: causes, next } = causes;
+    let is_asked = |cause: &Cause| Some(&cause.fingerprint) == asked.as_ref();
+    let at = causes.iter().position(is_asked).unwrap_or_default();
     let project = format!("/api/projects/{}", summary.project_id);
     let current = causes.get(at);
     let (project, before) =
         try_join!(api.get::<Project>(&project, &()), before(api, &summary, current))?;
+    // A judgement that was entered for another cause must not be sent for this one.
+    let refused = refused.filter(|_| current.is_some_and(is_asked));
 
     let triage = format!("/executions/{id}/triage");
-    let of = |cause: &Cause| address(&triage, &View { cause: Some(cause.fingerprint.clone()) });
-    let here = current.map_or_else(|| triage.clone(), of);
+    let of = |cause: &Cause| address(&triage, &At { cause: &cause.fingerprint, list: &list });
+    let here = current.map_or_else(|| address(&triage, &list), of);
+    let following = match (causes.get(at + 1), &next) {
+        (Some(next), _) => Some(of(next)),
+        (None, Some(cursor)) => Some(address(&triage, &list.at(Some(cursor.clone())))),
+        (None, None) => None,
+    };
     let body = html! {
         div.head {
             h1 { "Triage" }
             (progress(&summary))
+            (others(&triage, &list.filter))
             nav.walk aria-label="Causes" {
                 @if let Some(previous) = at.checked_sub(1).and_then(|at| causes.get(at)) {
                     a.button rel="prev" href=(of(previous)) { "‹ Previous" }
                 }
                 a.button rel="up" href=(format!("/executions/{id}")) { "Execution" }
-                @if let Some(next) = causes.get(at + 1) {
-                    a.button rel="next" href=(of(next)) { "Next ›" }
+                @if let Some(following) = following {
+                    a.button rel="next" href=(following) { "Next ›" }
                 }
             }
         }
@@ -135,14 +194,33 @@ async fn show(
                     (review::form(user, &here, Scope::Whole(cause), &entry))
                 }
             },
-            None => p.empty { "No failure needs a review." },
+            None => p.empty { (nothing(&list)) },
         }
+        (list.pager(&triage, next.as_deref()))
     };
     let execution = &summary.execution;
     let mut trail = below_set(&project, &execution.test_set_id, &execution.test_set_name);
     trail.push(Crumb(format!("/executions/{id}"), short_time(execution.request_time)));
     let title = format!("Triage · {}", execution.test_set_name);
     Ok(Page { user, title, trail, body }.into_response())
+}
+
+/// Links to the judged causes, or back to those that are left.
+fn others(triage: &str, filter: &Filter) -> Markup {
+    html! {
+        span.aside {
+            @if filter.all.is_none() { a href=(address(triage, &Filter::all())) { "Judged causes too" } }
+            @else { a href=(triage) { "Only causes to review" } }
+        }
+    }
+}
+
+fn nothing(list: &Paged<Filter>) -> &'static str {
+    match (&list.filter.all, &list.cursor) {
+        (None, None) => "No failure needs a review.",
+        (None, Some(_)) => "No failure of this page and those after it needs a review.",
+        (Some(_), _) => "No failure has a cause that is not muted.",
+    }
 }
 
 /// Returns a test that failed with the cause in the execution before, with the decision about it.

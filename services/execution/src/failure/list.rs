@@ -27,6 +27,8 @@ struct Cause {
 pub(crate) struct Filter {
     pub(crate) change: Option<String>,
     pub(crate) muted: Option<bool>,
+    /// Whether only causes are listed of which test reports need a review.
+    pub(crate) unreviewed: bool,
 }
 
 /// Lists causes, those with the most test cases first, each with its first five reports.
@@ -71,6 +73,10 @@ async fn causes(
 ) -> Result<Vec<Cause>, Fault> {
     let after = slice.after.as_deref().map(str::parse::<Fingerprint>).transpose();
     let after = after.map_err(|_| Fault::invalid("cursor", "must be a cursor from a response"))?;
+    // If the filter does not select the cause at the cursor any more, because it was muted meanwhile, causes may be
+    // listed again, but none is left out.
+    let cursor_count = "(select count(distinct test_report_id)::int from kept_failure
+                         where customer_id = $1 and execution_id = $2 and fingerprint = $5)";
     let failures = sqlx::query_as(AssertSqlSafe(format!(
         "with failed as materialized (
              select f.fingerprint, f.headline, f.project_id, r.id, {UNREVIEWED} as is_unreviewed,
@@ -91,8 +97,11 @@ async fn causes(
          ),
          page as materialized (
              select * from cause
-             where $5::bytea is null
-                or (count, fingerprint) < (select count, fingerprint from cause where fingerprint = $5)
+             where ($5::bytea is null
+                    or (count, fingerprint) < (
+                        coalesce((select count from cause where fingerprint = $5), {cursor_count}), $5
+                    ))
+               and (unreviewed > 0 or not $8)
              order by count desc, fingerprint desc
              limit $6
          ),
@@ -127,6 +136,7 @@ async fn causes(
         .bind(after.as_ref().map(|fingerprint| &fingerprint.as_bytes()[..]))
         .bind(slice.limit)
         .bind(filter.muted)
+        .bind(filter.unreviewed)
         .fetch_all(db)
         .await?)
 }

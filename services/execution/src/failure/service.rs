@@ -34,7 +34,8 @@ impl failure_service_server::FailureService for FailureService {
         let id = ExecutionId::from_path(&request.execution_id)?;
         let state = find(&self.db, customer, project, id).await?;
         let change = Some(request.change()).filter(|change| *change != ResultChange::Unspecified);
-        let filter = Filter { change: change.map(name_of), muted: request.muted };
+        let (muted, unreviewed) = (request.muted, request.unreviewed);
+        let filter = Filter { change: change.map(name_of), muted, unreviewed };
         let (db, context) = (self.db.clone(), Arc::new((state, filter)));
         answer(request.page, move |slice| {
             let (db, context) = (db.clone(), context.clone());

@@ -1,13 +1,19 @@
 //! The mode in which causes are triaged one after the other.
 
+use assay_testkit::Answer;
+use reqwest::Method;
 use serde_json::json;
 
 use super::report;
 use crate::{
     browser::Browser,
-    console::{Reader, tests},
+    console::{
+        Reader, filled,
+        numbers::{between, next_page},
+        tests,
+    },
     customer::Customer,
-    world::id,
+    world::{id, in_days},
 };
 
 /// Causes, and the numbers of tests that fail with them: 60 in total.
@@ -107,4 +113,95 @@ async fn a_decision_of_the_run_before_is_offered_again() {
         (&json!("SHOP-77"), &json!("the bank is closed"))
     );
     browser.client.clone().close().await.unwrap();
+}
+
+/// A report of tests that fail, each with a cause of its own: more than a page has.
+fn many_causes() -> String {
+    let words = CAUSES.map(|(word, _)| word);
+    let pairs = words.iter().flat_map(|one| words.iter().map(move |other| (one, other)));
+    let named = pairs.map(|(one, other)| {
+        (format!("{one} {other}"), format!("Error: {one} does not answer {other}"))
+    });
+    let named: Vec<_> = named.collect();
+    tests(named.iter().map(|(name, message)| (name.as_str(), message.as_str())))
+}
+
+impl Reader {
+    /// Counts the causes on a page of the triage. Also returns the path of the next page.
+    async fn causes_on(&self, path: &str) -> (usize, Option<String>) {
+        let page = self.html(path).await;
+        let list = between(&page, "aria-label=\"All causes\"", "</nav>").unwrap_or_default();
+        (list.matches("<li").count(), next_page(&page))
+    }
+
+    /// Counts the causes on all pages of the triage.
+    async fn all_causes(&self, path: &str) -> usize {
+        let (mut next, mut count) = (Some(path.to_owned()), 0);
+        while let Some(path) = next {
+            let page = self.causes_on(&path).await;
+            count += page.0;
+            next = page.1;
+        }
+        count
+    }
+}
+
+#[tokio::test]
+async fn no_cause_is_left_out_of_a_triage_with_several_pages() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, at) = reader.upload(&many_causes()).await;
+    let page = format!("/executions/{}/triage", id(&execution));
+    let (count, next) = reader.causes_on(&page).await;
+    assert_eq!((count, reader.all_causes(&page).await), (100, 144));
+
+    // The first page is judged: the others come first, and nothing is hidden by that.
+    let causes = reader.api().get(&format!("{at}/failures?muted=false&limit=100")).await.ok();
+    let causes: Vec<_> = causes.as_array().unwrap().clone();
+    let fingerprints: Vec<_> = causes.iter().map(|cause| &cause["Fingerprint"]).collect();
+    let review = json!({"Causes": fingerprints, "Status": "Accepted"});
+    reader.api().put(&format!("{at}/reviews"), review).await.ok();
+    assert!(reader.html(&page).await.contains("44 of 144 left"));
+    assert_eq!(reader.causes_on(&page).await, (44, None));
+    assert_eq!(reader.all_causes(&format!("{page}?all=yes")).await, 144);
+
+    // A decision on the second page stays there.
+    let next = next.unwrap();
+    let second = reader.html(&next).await;
+    let form = between(&second, "id=\"review\"", "</form>").unwrap();
+    let cause = between(form, "name=\"cause\" value=\"", "\"").unwrap();
+    let send = reader.request(Method::POST, &next).header("origin", &reader.url);
+    let fields = [("cause", cause), ("status", "Rejected")];
+    let judged = Answer::of(filled(send, &fields)).await;
+    let judged = judged.expect(303).headers["location"].to_str().unwrap().to_owned();
+    assert!(judged.starts_with(&next), "{judged}");
+    assert_eq!(reader.causes_on(&judged).await, (43, None));
+    // A judged cause can still be looked at.
+    let first = fingerprints[0].as_str().unwrap();
+    let again = reader.html(&format!("{page}?cause={first}")).await;
+    assert!(again.contains(&format!("name=\"cause\" value=\"{first}\"")), "{again}");
+}
+
+#[tokio::test]
+async fn the_causes_after_one_that_is_muted_meanwhile_are_listed() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (_, at) = reader.upload(&many_causes()).await;
+    let list = format!("{at}/failures?muted=false&limit=10");
+    let first = reader.api().get(&list).await.ok();
+    let last = first[9]["Fingerprint"].as_str().unwrap();
+    let before = reader.api().get(&format!("{list}&cursor={last}")).await.ok();
+    let mute = json!({
+        "Causes": [last], "Status": "Accepted", "Ticket": "SHOP-9",
+        "Known": {"MutedUntil": in_days(30)},
+    });
+    reader.api().put(&format!("{at}/reviews"), mute).await.ok();
+    let after = reader.api().get(&format!("{list}&cursor={last}")).await.ok();
+    let of = |causes: &serde_json::Value| {
+        let causes = causes.as_array().unwrap().iter();
+        causes.map(|cause| cause["Fingerprint"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!((of(&after).len(), of(&after)), (10, of(&before)));
+    let left = reader.api().get(&format!("{at}/failures?unreviewed=true")).await.ok();
+    assert_eq!(left.as_array().unwrap().len(), 143);
 }
