@@ -1,20 +1,21 @@
 //! `/projects/{projectId}/knownfailures`: the causes that are muted, until they are ended.
 
+mod action;
+
 use axum::{
-    Form, Router,
+    Router,
     extract::{Path, Query},
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Response},
     routing::{get, post},
 };
 use futures::try_join;
-use http::Method;
 use maud::{Markup, html};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{
     case_state::{self, CaseState},
-    paged::Paged,
+    paged::{Paged, cut},
     part::{below_project, ticket},
 };
 use crate::{
@@ -36,8 +37,8 @@ const STATES: u32 = 100;
 pub(super) fn routes() -> Router<Console> {
     Router::new()
         .route("/projects/{project}/knownfailures", get(page))
-        .route("/projects/{project}/knownfailures/end", post(end))
-        .route("/projects/{project}/knownfailures/restore", post(restore))
+        .route("/projects/{project}/knownfailures/end", post(action::end))
+        .route("/projects/{project}/knownfailures/restore", post(action::restore))
 }
 
 #[derive(Deserialize)]
@@ -55,19 +56,6 @@ struct KnownFailure {
     last_seen: Option<Time>,
 }
 
-/// A known failure that has been ended, to make it known again.
-#[derive(Deserialize, Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct Ended {
-    fingerprint: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    test_case_id: Option<String>,
-    every_case: bool,
-    ticket: String,
-    comment: String,
-    muted_until: Time,
-}
-
 impl KnownFailure {
     /// Returns whether both mute the same cause in the same way, of different tests.
     fn is_like(&self, other: &Self) -> bool {
@@ -77,12 +65,6 @@ impl KnownFailure {
             (texts, *muted_until, known.test_case_id.is_none())
         };
         of(self) == of(other)
-    }
-
-    fn end(self) -> Ended {
-        let Self { fingerprint, test_case_id, ticket, comment, muted_until, .. } = self;
-        let every_case = test_case_id.is_none();
-        Ended { fingerprint, test_case_id, every_case, ticket, comment, muted_until }
     }
 }
 
@@ -143,7 +125,7 @@ fn tests(states: &List<CaseState>) -> Markup {
                     }
                 }
             } }
-            @if states.next.is_some() { p.hint { "The first " (STATES) " are shown." } }
+            (cut(states, "test"))
         }
     }
 }
@@ -204,62 +186,4 @@ fn name_of(alike: &[KnownFailure]) -> String {
 
 fn count(count: usize, noun: &str) -> String {
     counted(i64::try_from(count).unwrap_or(i64::MAX), noun)
-}
-
-/// Reads the values of a form.
-fn values(pairs: Vec<(String, String)>) -> impl Iterator<Item = String> {
-    let known = pairs.into_iter().filter(|(name, _)| name == "known").map(|(_, value)| value);
-    known.take(KNOWN_FAILURES as usize)
-}
-
-/// Ends known failures: their failures in later executions count again. Those that have ended meanwhile
-/// are left out.
-async fn end(
-    session: Session,
-    Path(project): Path<Uuid>,
-    Form(pairs): Form<Vec<(String, String)>>,
-) -> Result<Response, Failure> {
-    let mut ended = Vec::new();
-    for id in values(pairs) {
-        let id: Uuid = id.parse().map_err(|_| Failure::not_found())?;
-        let path = format!("/api/projects/{project}/knownfailures/{id}");
-        let known = session.api.get::<KnownFailure>(&path, &()).await.map(KnownFailure::end);
-        let Some(known) = found(known)? else { continue };
-        if found(session.api.delete(&path).await)?.is_some() {
-            ended.push(serde_json::to_string(&known).map_err(|_| Failure::internal())?);
-        }
-    }
-    let announcement = html! {
-        p.done role="status" { "Ended: " (count(ended.len(), "failure")) " will count again." }
-        @if !ended.is_empty() {
-            form.undo method="post" action=(format!("/projects/{project}/knownfailures/restore")) {
-                @for known in &ended { input type="hidden" name="known" value=(known); }
-                button { "Undo" }
-            }
-        }
-    };
-    show(&session, project, &Paged::default(), &announcement).await
-}
-
-/// Returns nothing for a record that does not exist any more.
-fn found<T>(result: Result<T, Failure>) -> Result<Option<T>, Failure> {
-    match result {
-        Err(failure) if failure.is_not_found() => Ok(None),
-        other => other.map(Some),
-    }
-}
-
-/// Makes failures known again that were ended. Those that somebody has made known meanwhile stay.
-async fn restore(
-    Session { api, .. }: Session,
-    Path(project): Path<Uuid>,
-    Form(pairs): Form<Vec<(String, String)>>,
-) -> Result<Redirect, Failure> {
-    let path = format!("/api/projects/{project}/knownfailures");
-    for known in values(pairs) {
-        let known: Ended = serde_json::from_str(&known).map_err(|_| Failure::not_found())?;
-        let created = api.send::<KnownFailure>(Method::POST, &path, &known).await;
-        created.map(drop).or_else(|failure| failure.of_conflict().map(drop))?;
-    }
-    Ok(Redirect::to(&format!("/projects/{project}/knownfailures")))
 }

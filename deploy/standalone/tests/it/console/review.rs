@@ -203,3 +203,48 @@ async fn a_cause_is_muted_for_every_test_after_a_look_at_its_matches() {
 pub(super) fn in_days(days: i64) -> String {
     (Utc::now() + TimeDelta::days(days)).format("%m%d%Y").to_string()
 }
+
+#[tokio::test]
+async fn a_page_says_which_failures_could_not_be_made_known_again() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, path) = reader.upload(&junit(REFUSED, REFUSED)).await;
+    let causes = reader.api().get(&format!("{path}/failures")).await.ok();
+    let review = json!({
+        "Causes": [causes[0]["Fingerprint"]], "Status": "Accepted",
+        "Known": {"MutedUntil": crate::world::in_days(30)},
+    });
+    reader.api().put(&format!("{path}/reviews"), review).await.ok();
+    let page = format!("/projects/{}/knownfailures", execution["ProjectId"].as_str().unwrap());
+    let known = reader.api().get(&format!("/api{page}")).await.ok();
+    let known = known.as_array().unwrap();
+    assert_eq!(known.len(), 2);
+    let send = async |action: &str, values: &[String], status: u16| {
+        let request = reader.request(Method::POST, &format!("{page}/{action}"));
+        let fields: Vec<_> = values.iter().map(|value| ("known", value.as_str())).collect();
+        let answer = Answer::of(filled(request.header("origin", &reader.url), &fields)).await;
+        String::from_utf8(answer.expect(status).body.clone()).unwrap()
+    };
+    let ids: Vec<_> = known.iter().map(|known| id(known).to_owned()).collect();
+    let ended = send("end", &ids, 200).await;
+    let form = ended.split("/knownfailures/restore\"").nth(1).unwrap().split("</form>").next();
+    let values = form.unwrap().split("value=\"").skip(1);
+    let values = values.map(|value| value.split('"').next().unwrap().replace("&quot;", "\""));
+    let values: Vec<_> = values.collect();
+    assert_eq!(values.len(), 2, "{ended}");
+
+    // The second one cannot be known until a time in the past. It stays in a form, and the first one is known.
+    let mut past: serde_json::Value = serde_json::from_str(&values[1]).unwrap();
+    past["MutedUntil"] = json!("2020-01-01T00:00:00Z");
+    let partly = send("restore", &[values[0].clone(), past.to_string()], 422).await;
+    for said in ["1 failure known again.", "1 failure could not be made known again", "Try again"] {
+        assert!(partly.contains(said), "{said}: {partly}");
+    }
+    let known = reader.api().get(&format!("/api{page}")).await.ok();
+    assert_eq!(known.as_array().unwrap().len(), 1);
+
+    // A form that is not valid changes nothing.
+    send("end", &[id(&known[0]).to_owned(), "x".to_owned()], 404).await;
+    let known = reader.api().get(&format!("/api{page}")).await.ok();
+    assert_eq!(known.as_array().unwrap().len(), 1);
+}
