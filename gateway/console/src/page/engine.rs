@@ -10,12 +10,15 @@ use crate::{
     api::Console,
     failure::Failure,
     layout::{Crumb, Page},
-    record::{Engine, Queue, Queues},
+    record::{Engine, Queue, QueuePool, Queues},
     session::Session,
     text::{counted, long_time, plain},
 };
 
 const PAGE: u32 = 100;
+
+/// Maximum number of queues that the interface returns.
+const QUEUES: usize = 1000;
 
 /// Number of leases of an engine that are shown.
 const LEASES: usize = 10;
@@ -42,6 +45,7 @@ async fn page(
         h2 { "Waiting tests" }
         @if queues.items.is_empty() { p.empty { "No test waits for an engine." } }
         ul.cards { @for queue in &queues.items { (waiting(queue)) } }
+        @if queues.items.len() == QUEUES { p.hint { "Only the " (QUEUES) " most urgent queues are shown." } }
         h2 { "Engines of the last seven days" }
         @if engines.items.is_empty() {
             p.empty { "No engine has asked for work." }
@@ -61,6 +65,7 @@ fn waiting(queue: &Queue) -> Markup {
             p.small {
                 @if queue.labels.is_empty() { "No label needed" } @else { (labels(&queue.labels)) }
                 @if queue.environment_id.is_some() { " · one at a time, in an exclusive environment" }
+                @if !queue.pools.is_empty() { " · with a value of " (pools(&queue.pools)) }
             }
         }
     }
@@ -93,6 +98,13 @@ fn card(engine: &Engine) -> Markup {
             }
         }
     }
+}
+
+fn pools(pools: &[QueuePool]) -> Markup {
+    html! { @for (nr, pool) in pools.iter().enumerate() {
+        @if nr > 0 { ", " }
+        a href=(format!("/projects/{}/pools/{}", pool.project_id, pool.id)) { bdi { (plain(&pool.name)) } }
+    } }
 }
 
 /// Returns the number of projects to which an engine is restricted.

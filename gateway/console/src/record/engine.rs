@@ -38,4 +38,14 @@ pub(crate) struct Queue {
     pub(crate) environment_id: Option<String>,
     pub(crate) queued: i64,
     pub(crate) queued_since: Time,
+    pub(crate) pools: Vec<QueuePool>,
+}
+
+/// A pool of which the tests of a queue need a value.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct QueuePool {
+    pub(crate) id: String,
+    pub(crate) project_id: String,
+    pub(crate) name: String,
 }

@@ -38,7 +38,8 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, config: QueueMetrics
     metrics::describe_gauge!(
         QUEUED,
         metrics::Unit::Count,
-        "Tests that wait for engines, over all customers, by the first label that they need."
+        "Tests that wait for engines, over all customers, by the first label that they need; at most 1,000,000 in \
+         total."
     );
     let mut labels = config.queue_metrics;
     labels.truncate(MOST);

@@ -65,14 +65,18 @@ impl engine_service_server::EngineService for EngineService {
         let customer = Caller::of(&request)?.customer;
         let parts = schedule::store::parts(&self.db, customer, &[], &[]).await?;
         let lengths = store::lengths(&self.db, customer, &parts).await?;
+        let ids = parts.iter().flat_map(|part| part.queue.pools()).collect();
+        let pools = store::pools(&self.db, customer, ids).await?;
         let queue = |(part, (queued, since)): (&QueuePart, (i64, Option<Timestamp>))| {
             let name = &part.queue;
+            let pools = name.pools().into_iter().filter_map(|pool| pools.get(&pool).cloned());
             Some(Queue {
                 labels: name.labels().map(str::to_owned).collect(),
                 environment_id: name.exclusive().map(|id| id.to_string()),
                 queued: count(queued),
                 // Empty if its work was leased meanwhile.
                 queued_since: Some(since?),
+                pools: pools.collect(),
             })
         };
         let items = parts.iter().zip(lengths).filter_map(queue).collect();

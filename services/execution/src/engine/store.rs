@@ -1,11 +1,14 @@
 //! Engines and the lengths of queues in PostgreSQL. Every statement that reads is bound to one customer.
 
-use std::time::Duration;
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use assay_ledger::schedule::queue::{QueueName, QueuePart};
 use assay_proto::{
-    CustomerId, EngineId, Fault, ProjectId, Timestamp,
-    execution::{Engine, EngineLease},
+    CustomerId, EngineId, Fault, PoolId, ProjectId, Timestamp,
+    execution::{Engine, EngineLease, QueuePool},
 };
 use assay_rpc::list::Slice;
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, types::Json};
@@ -16,6 +19,9 @@ pub(super) const MOST_ENGINES: usize = 1000;
 
 /// Maximum number of tests that are counted.
 const MOST_COUNTED: i64 = 100_000;
+
+/// Maximum number of tests of all customers that are counted. Each replica counts them every few seconds.
+const MOST_COUNTED_OF_ALL: i64 = 1_000_000;
 
 /// Separates the labels of an engine, which have no control characters, and its projects.
 const SEPARATOR: &str = "\u{1f}";
@@ -190,6 +196,29 @@ pub(super) async fn lengths(
     Ok(lengths.fetch_all(db).await?)
 }
 
+/// Returns pools of any project by their ids.
+pub(super) async fn pools(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    ids: HashSet<PoolId>,
+) -> Result<HashMap<PoolId, QueuePool>, Fault> {
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let pools: Vec<(PoolId, ProjectId, String)> = sqlx::query_as(
+        "select id, project_id, name from pool where customer_id = $1 and id = any($2)",
+    )
+    .bind(customer)
+    .bind(ids.into_iter().collect::<Vec<_>>())
+    .fetch_all(db)
+    .await?;
+    let pools = pools.into_iter().map(|(id, project, name)| {
+        let pool = QueuePool { id: id.to_string(), project_id: project.to_string(), name };
+        (id, pool)
+    });
+    Ok(pools.collect())
+}
+
 /// Counts the held leases of a customer by the queues of their work, of these projects or of all if there are
 /// none.
 pub(super) async fn running(
@@ -211,13 +240,16 @@ pub(super) async fn running(
     Ok(running.into_iter().map(|(name, count)| (QueueName::stored(name), count)).collect())
 }
 
-/// Counts the work of all customers by the names of its queues.
+/// Counts the work of all customers by the names of its queues, from the index of queued work alone.
 pub(super) async fn lengths_of_all(
     db: impl PgExecutor<'_>,
 ) -> Result<Vec<(QueueName, i64)>, Fault> {
     let lengths: Vec<(String, i64)> = sqlx::query_as(
-        "select target_group, count(*) from schedule where status = 'Queued' group by target_group",
+        "select target_group, count(*)
+         from (select target_group from schedule where status = 'Queued' limit $1) as queued
+         group by target_group",
     )
+    .bind(MOST_COUNTED_OF_ALL)
     .fetch_all(db)
     .await?;
     Ok(lengths.into_iter().map(|(name, count)| (QueueName::stored(name), count)).collect())

@@ -15,7 +15,8 @@ use assay_proto::{
     Batch, VariableInput,
     execution::{
         CreatePoolRequest, DeletePoolRequest, GetPoolRequest, Lease, LeaseInput, ListPoolsRequest,
-        Pool, PoolContentInput, PoolInput, PoolValueInput, UpdatePoolRequest,
+        ListQueuesRequest, Pool, PoolContentInput, PoolInput, PoolValueInput, QueuePool,
+        UpdatePoolRequest, engine_service_client::EngineServiceClient,
         pool_service_client::PoolServiceClient,
     },
 };
@@ -317,5 +318,22 @@ async fn pools_are_those_of_their_project() -> Result<()> {
     let refused = service(&world).create_pool(reader.call(request)).await.unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied);
 
+    Ok(())
+}
+
+#[tokio::test]
+async fn queues_that_differ_in_their_pools_say_so() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    world.dispatch().await?;
+    let pool = create(&world, plain("accounts", &["ada"])).await?;
+    world.select_subject_with(vec![pooled("USER", "accounts")]).await?;
+    world.dispatch().await?;
+    let mut engines = EngineServiceClient::new(world.execution.clone());
+    let queues = engines.list_queues(world.user.call(ListQueuesRequest {})).await?.into_inner();
+    let needs: Vec<_> = queues.items.into_iter().map(|queue| queue.pools).collect();
+    let needed =
+        QueuePool { id: pool.id, project_id: world.project.clone(), name: "accounts".to_owned() };
+    assert_eq!(needs, [vec![], vec![needed]]);
     Ok(())
 }
