@@ -11,8 +11,8 @@ use crate::{
 
 const LEASES: &str = "/api/automation/leases";
 
-/// Starts a test whose subject takes its user from a pool. An engine leases it.
-async fn start(customer: &Customer, project: &str, pool: &str) {
+/// Starts a test whose subject takes its user from a pool. An engine leases it. Returns the path of its set.
+async fn start(customer: &Customer, project: &str, pool: &str) -> String {
     let api = &customer.api;
     let user = json!({"Name": "SHOP_USER", "DisplayName": "", "PoolName": pool, "IsSecured": false,
         "ValidationRule": "", "Content": "own"});
@@ -45,6 +45,7 @@ async fn start(customer: &Customer, project: &str, pool: &str) {
         json!({"TargetGroup": "lab", "Engine": "lab-1", "MaxSchedules": 1, "WaitInSec": 30});
     let leases = engine.post(LEASES, request).await.ok();
     assert_eq!(leases.as_array().map(Vec::len), Some(1), "{leases}");
+    set
 }
 
 /// Returns the contents of the values of a pool, as callers see them.
@@ -73,8 +74,7 @@ async fn a_pool_is_created_changed_and_stays_while_tests_need_it() {
     browser.type_into("[aria-label='Content 1'] [name=variable]", "SHOP_USER").await;
     browser.type_into("[aria-label='Content 1'] textarea", "ada").await;
     browser.type_into("[aria-label='Content 2'] [name=variable]", "SHOP_PASSWORD").await;
-    browser.type_into("[aria-label='Content 2'] textarea", "sesame").await;
-    browser.click("[aria-label='Content 2'] [name=secured]").await;
+    browser.type_into("[aria-label='Content 2'] [type=password]", "sesame").await;
     browser.click("form[action$='/pools'] button").await;
     browser.read_until(".done", |text| text == "Saved.").await;
     let page = browser.client.current_url().await.unwrap().path().to_owned();
@@ -83,7 +83,7 @@ async fn a_pool_is_created_changed_and_stays_while_tests_need_it() {
 
     // The form of the next value has the same variables.
     browser.type_into("form [aria-label='Content 1'] textarea", "alan").await;
-    browser.type_into("form [aria-label='Content 2'] textarea", "open").await;
+    browser.type_into("form [aria-label='Content 2'] [type=password]", "open").await;
     browser.click("form[action$='/values'] button").await;
     browser.read_until(".rows", |text| text.contains("alan")).await;
     let pool = reader.api().get(&format!("/api{page}")).await.ok();
@@ -104,7 +104,7 @@ async fn a_pool_is_created_changed_and_stays_while_tests_need_it() {
     assert_eq!(contents(&pool), [["grace", "********"], ["alan", "********"]]);
 
     // While a test uses a value, the pool says so and cannot be deleted.
-    start(&customer, &project, "customers").await;
+    let set = start(&customer, &project, "customers").await;
     reader.open(&browser, &page).await;
     browser.read_until(".badge", |text| text == "1 of 2 in use now").await;
     browser.click("details summary").await;
@@ -112,6 +112,14 @@ async fn a_pool_is_created_changed_and_stays_while_tests_need_it() {
     browser.read_until("[role=alert]", |text| text.contains("queued or running")).await;
     browser.client.clone().close().await.unwrap();
     reader.get(&page).await.expect(200);
+
+    // Work that waits says of which pool it needs a value.
+    customer.api.post(&format!("{set}/executions"), json!({})).await.created();
+    let queues = reader.api().get("/api/queues").await.ok();
+    let needed = &queues["Items"][0]["Pools"][0];
+    assert_eq!((&needed["Id"], &needed["Name"]), (&pool["Id"], &json!("customers")), "{queues}");
+    let engines = reader.text("/engines").await;
+    assert!(engines.contains("with a value of") && engines.contains(&page), "{engines}");
 }
 
 #[tokio::test]
@@ -142,6 +150,13 @@ async fn a_change_of_a_pool_that_is_refused_stays_in_the_form() {
         [("value", ""), ("variable", "A"), ("content", "1"), ("variable", "A"), ("content", "2")];
     let html = refused(&values, &twice).await;
     assert!(html.contains("must be unique in its value"), "{html}");
+    let typed = [("value", ""), ("variable", "A"), ("secret", "sesame"), ("variable", "A")];
+    let html = refused(&values, &[&typed[..], &[("secret", "open")]].concat()).await;
+    assert!(html.contains("must be unique in its value"), "{html}");
+    assert!(
+        !html.contains("sesame") && !html.contains("\"open\""),
+        "secrets are not shown: {html}"
+    );
     let html = refused(pools, &[("name", "customers"), ("variable", ""), ("content", "x")]).await;
     assert!(html.contains("value=\"customers\"") && html.contains(">\nx</textarea>"), "{html}");
 

@@ -1,16 +1,16 @@
-//! The form of a value of a pool. Its contents are sent one after the other: variable, content, whether it is
-//! secret.
+//! The form of a value of a pool. Its contents are sent one after the other: variable, then content or secret. A
+//! secret that was typed is never shown.
 
 use maud::{Markup, html};
 
 use crate::{
-    page::part::{check_field, text_field},
+    page::part::text_field,
     record::{PoolContent, PoolValue},
     text::clean,
 };
 
-/// Number of empty contents in a form.
-const EMPTY: usize = 2;
+/// The empty contents in a form, by whether they are secret.
+const EMPTY: [bool; 2] = [false, true];
 
 /// Maximum number of contents of a value.
 const MOST: usize = 20;
@@ -44,7 +44,9 @@ impl Entry {
                 }
                 // Browsers send the ends of lines as two characters.
                 ("content", Some(last)) => last.content = text.replace("\r\n", "\n"),
-                ("secured", Some(last)) => last.is_secured = true,
+                ("secret", Some(last)) => {
+                    (last.content, last.is_secured) = (text, true);
+                }
                 _ => {}
             }
         }
@@ -102,20 +104,34 @@ fn unless_unchanged(entered: &PoolContent, stored: &[PoolContent]) -> PoolConten
 
 /// The fields of the contents, and empty ones.
 pub(super) fn fields(contents: &[PoolContent]) -> Markup {
-    let empty = vec![PoolContent::default(); EMPTY.min(MOST.saturating_sub(contents.len()))];
+    let empty = EMPTY.map(|is_secured| PoolContent { is_secured, ..PoolContent::default() });
+    let empty = &empty[..EMPTY.len().min(MOST.saturating_sub(contents.len()))];
     html! {
-        @for (index, content) in contents.iter().chain(&empty).enumerate() {
+        @for (index, content) in contents.iter().chain(empty).enumerate() {
             div.filters role="group" aria-label=(format!("Content {}", index + 1)) {
                 (text_field("variable", "Variable (empty: all others)", Some(&content.name)))
-                label.field.wide {
-                    span { "Content" }
-                    textarea name="content" rows="1" autocomplete="off" spellcheck="false" {
-                        // Browsers drop the first end of a line.
-                        "\n" (clean(&content.content))
+                @if content.is_secured { (secret(&content.content)) } @else {
+                    label.field.wide {
+                        span { "Content" }
+                        textarea name="content" rows="1" autocomplete="off" spellcheck="false" {
+                            // Browsers drop the first end of a line.
+                            "\n" (clean(&content.content))
+                        }
                     }
                 }
-                (check_field("secured", "Secret", content.is_secured))
             }
+        }
+    }
+}
+
+/// The field of a secret. One that was typed before, in a form that was refused, has to be typed again.
+fn secret(content: &str) -> Markup {
+    let is_stored = content.chars().all(|character| character == '*');
+    html! {
+        label.field.wide {
+            span { "Secret" }
+            input type="password" name="secret" autocomplete="new-password" required[!is_stored]
+                value=(if is_stored { content } else { "" });
         }
     }
 }
@@ -141,14 +157,31 @@ mod tests {
             ("content", "ada"),
             ("variable", "KEY"),
             ("content", "a\r\nb"),
-            ("secured", "true"),
+            ("variable", "PIN"),
+            ("secret", "1234"),
             ("variable", ""),
             ("content", ""),
+            ("variable", ""),
+            ("secret", ""),
         ]);
-        assert_eq!(entry.contents, [content("USER", "ada", false), content("KEY", "a\nb", true)]);
+        let [user, key] = [content("USER", "ada", false), content("KEY", "a\nb", false)];
+        assert_eq!(entry.contents, [user, key, content("PIN", "1234", true)]);
         let mut values = Vec::new();
         assert_eq!(entry.apply_to(&mut values), Some(0));
-        assert_eq!(values[0].contents.len(), 2);
+        assert_eq!(values[0].contents.len(), 3);
+    }
+
+    #[test]
+    fn a_secret_that_was_typed_is_not_shown() {
+        let html = fields(&[content("PIN", "1234", true), content("KEY", "********", true)]);
+        let html = html.into_string();
+        assert!(!html.contains("1234"), "{html}");
+        assert!(
+            html.contains("required value=\"\"") && html.contains("value=\"********\""),
+            "{html}"
+        );
+        // Each form has an empty content and an empty secret, which may stay empty.
+        assert_eq!((html.matches("<textarea").count(), html.matches("password\"").count()), (1, 6));
     }
 
     #[test]
@@ -159,7 +192,7 @@ mod tests {
         let same = [("value", "7"), ("variable", "A"), ("content", "U+202Ex")];
         assert_eq!(read(&same).apply_to(&mut values), Some(0));
         assert_eq!(values[0].contents, [content(" A", "\u{202e}x\r", false)]);
-        let other = [("value", "7"), ("variable", "A"), ("content", "y"), ("secured", "true")];
+        let other = [("value", "7"), ("variable", "A"), ("secret", "y")];
         assert_eq!(read(&other).apply_to(&mut values), Some(0));
         assert_eq!(values[0].contents, [content(" A", "y", true)]);
     }

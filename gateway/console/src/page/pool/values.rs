@@ -220,7 +220,7 @@ fn value_form(path: &str, pool: &Pool, entry: &Entry) -> Markup {
             (form::fields(&entry.contents))
             @if id.is_empty() { button { "Add" } } @else {
                 button { "Save" } " "
-                button.quiet name="remove" value="yes" { "Remove" } " "
+                button.quiet name="remove" value="yes" formnovalidate { "Remove" } " "
                 a href=(path) { "Cancel" }
             }
         }
