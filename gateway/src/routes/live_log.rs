@@ -12,6 +12,7 @@ use axum::{
 };
 use futures::stream;
 use serde::Deserialize;
+use tokio::time::{Instant, sleep_until};
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -29,6 +30,13 @@ use crate::{
 
 /// Maximum time that a call waits for more text, in seconds.
 const WAIT: i32 = 30;
+
+/// Time for which text is gathered after a small part, so that a test that prints characters one by one does not cause
+/// a message for each of them.
+const GATHERED: Duration = Duration::from_millis(200);
+
+/// Size of a part, in bytes, after which the next one follows at once.
+const LARGE: usize = 16 << 10;
 
 /// Timeout of a call that waits.
 const LONG_POLL: Duration = Duration::from_secs(45);
@@ -124,7 +132,7 @@ fn after(id: &str) -> Result<Position, Problem> {
 ///
 /// An event has the name `log` and a part of the log as JSON in its data. The stream ends after a part
 /// that is not `IsRunning`. A client that reconnects with the id of the last event in `Last-Event-ID`
-/// misses nothing. If another engine runs the test again, its log begins at 0. `0` instead of the id of
+/// misses nothing. After a short part, text is gathered for 200 ms. If another engine runs the test again, its log begins at 0. `0` instead of the id of
 /// the project is the permanent URL.
 #[utoipa::path(
     get, operation_id = "watch_live_log", tag = "Test reports", 
@@ -149,7 +157,7 @@ async fn stream(
     // Fails before the response begins, if the test report does not exist.
     logs.clone().get_live_log(caller.call(request.clone())).await?;
     let request = GetLiveLogRequest { wait_in_sec: Some(WAIT), ..request };
-    let reader = Reader { logs, caller, request, is_over: false };
+    let reader = Reader { logs, caller, request, is_over: false, not_before: Instant::now() };
     Ok(event_stream::respond(stream::unfold(reader, Reader::next), watched))
 }
 
@@ -160,6 +168,8 @@ struct Reader {
     /// The request for the next part, which waits for it.
     request: GetLiveLogRequest,
     is_over: bool,
+    /// Time before which the next part is not read.
+    not_before: Instant,
 }
 
 impl Reader {
@@ -168,6 +178,7 @@ impl Reader {
         if self.is_over {
             return None;
         }
+        sleep_until(self.not_before).await;
         loop {
             let call = self.caller.call_within(LONG_POLL, self.request.clone());
             let log = match self.logs.get_live_log(call).await {
@@ -181,6 +192,9 @@ impl Reader {
             self.request.offset = Some(log.next_offset);
             self.is_over = !log.is_running;
             if !log.text.is_empty() || self.is_over {
+                if log.text.len() < LARGE {
+                    self.not_before = Instant::now() + GATHERED;
+                }
                 return Some((event(&log), self));
             }
         }

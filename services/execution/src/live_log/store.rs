@@ -9,6 +9,9 @@ use sqlx::{FromRow, PgExecutor, PgPool, PgTransaction};
 /// Maximum number of bytes that one read returns.
 const PIECE: i64 = 256 << 10;
 
+/// Maximum number of bytes of a chunk that has grown. Each text that it grows by writes it as a whole.
+const GROWN: i32 = 1 << 10;
+
 /// Locks the log of a lease, which is created if it does not exist. Returns its size.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
@@ -27,7 +30,8 @@ pub(super) async fn lock(
     Ok(size.fetch_one(&mut **tx).await?)
 }
 
-/// Appends bytes to a locked log of this size.
+/// Appends bytes to a locked log of this size. A chunk grows by small texts, so that a log has few chunks, however
+/// short the texts are.
 pub(super) async fn append(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -36,14 +40,30 @@ pub(super) async fn append(
     content: &[u8],
 ) -> Result<(), Fault> {
     let append = sqlx::query(
-        "with chunk as (
+        "with last as (
+             select max(start) as start from live_log_chunk where customer_id = $1 and lease_id = $2
+         ),
+         grown as (
+             update live_log_chunk as chunk set content = chunk.content || $4::bytea
+             from last
+             where chunk.customer_id = $1 and chunk.lease_id = $2 and chunk.start = last.start
+               and octet_length(chunk.content) + octet_length($4::bytea) <= $5
+             returning chunk.start
+         ),
+         -- A trigger counts new chunks.
+         counted as (
+             insert into usage (customer_id, kind, bytes)
+             select $1, 'artifacts', octet_length($4::bytea) from grown
+         ),
+         chunk as (
              insert into live_log_chunk (customer_id, lease_id, start, content)
-             values ($1, $2, $3, $4)
+             select $1, $2, $3, $4::bytea where not exists (select from grown)
          )
-         update live_log set size = $3 + octet_length($4)
+         update live_log set size = $3 + octet_length($4::bytea)
          where customer_id = $1 and lease_id = $2",
     );
-    append.bind(customer).bind(lease).bind(size).bind(content).execute(&mut **tx).await?;
+    let append = append.bind(customer).bind(lease).bind(size).bind(content).bind(GROWN);
+    append.execute(&mut **tx).await?;
     Ok(())
 }
 

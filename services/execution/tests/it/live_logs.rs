@@ -193,3 +193,22 @@ async fn logs_count_for_the_quota_of_artifacts() -> Result<()> {
     assert_eq!(reason(&refused), "quota_exceeded");
     Ok(())
 }
+
+#[tokio::test]
+async fn a_log_of_very_short_texts_has_few_chunks() -> Result<()> {
+    let world = World::new().await?;
+    let lease = world.leased().await?;
+    let text: String = ('a'..='z').cycle().take(1100).collect();
+    for offset in 0..text.len() {
+        world.append(&lease.id, &text[offset..=offset], Some(i64::try_from(offset)?)).await?;
+    }
+    world.append(&lease.id, &"x".repeat(2000), None).await?;
+    world.append(&lease.id, "y", None).await?;
+    assert_eq!(world.count("select count(*) from live_log_chunk").await?, 4);
+    let log = world.log(&lease, 0, 0).await?;
+    assert_eq!((&log.text[..1100], log.next_offset), (text.as_str(), 3101));
+    assert_eq!(world.log(&lease, 1000, 0).await?.text[..100], text[1000..]);
+    let used = "select sum(bytes)::bigint from usage where kind = 'artifacts'";
+    assert_eq!(world.count(used).await?, 3101);
+    Ok(())
+}
