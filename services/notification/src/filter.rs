@@ -1,4 +1,6 @@
-//! Selects notifications by the same words in lists, streams and webhooks.
+//! Selects notifications by the same words in lists, streams and webhooks, in upper or lower case of the letters from
+//! A to Z. Other letters differ, because Rust and PostgreSQL lower them by different rules. So SQL lowers texts with
+//! the collation `C`.
 
 use assay_events::{Actions, EventPattern, Sources, Word};
 use assay_proto::{Fault, ProjectId, TestSetId, notification::NotificationFilter};
@@ -13,11 +15,12 @@ const TRENDS: [&str; 3] = ["Worse", "Same", "Better"];
 
 /// The patterns of events that select a notification, in lower case, from the columns `source`, `action` and
 /// `origin`.
-pub(crate) const PATTERNS: &str = "(case origin when 'Client'
-    then array['*', 'client.*', 'client.' || lower(source) || '.*', 'client.*.' || lower(action),
-               'client.' || lower(source) || '.' || lower(action)]
-    else array['*', lower(source) || '.*', '*.' || lower(action),
-               lower(source) || '.' || lower(action)] end)";
+pub(crate) const PATTERNS: &str = r#"(case origin when 'Client'
+    then array['*', 'client.*', 'client.' || lower(source collate "C") || '.*',
+               'client.*.' || lower(action collate "C"),
+               'client.' || lower(source collate "C") || '.' || lower(action collate "C")]
+    else array['*', lower(source collate "C") || '.*', '*.' || lower(action collate "C"),
+               lower(source collate "C") || '.' || lower(action collate "C")] end)"#;
 
 /// Number of parameters of [`Filter::conditions`].
 const PARAMETERS: usize = 10;
@@ -132,8 +135,8 @@ impl Filter {
             hides_audit,
         ] = std::array::from_fn::<_, PARAMETERS, _>(parameter);
         format!(
-            "({source}::text is null or lower(source) = lower({source}))
-             and ({action}::text is null or lower(action) = lower({action}))
+            "({source}::text is null or lower(source collate \"C\") = lower({source}::text collate \"C\"))
+             and ({action}::text is null or lower(action collate \"C\") = lower({action}::text collate \"C\"))
              and ({origin}::text is null or origin = {origin})
              and ({events}::text[] is null or {events} && {PATTERNS})
              and ({project}::text is null or details->>'ProjectId' = {project})
@@ -170,7 +173,7 @@ fn read_events(check: &mut Check, events: &str) -> Option<Vec<String>> {
     for event in events.split(',').map(str::trim) {
         match EventPattern::parse(event) {
             Ok(pattern) if pattern.is_any() => return None,
-            Ok(pattern) => read.push(pattern.as_str().to_lowercase()),
+            Ok(pattern) => read.push(pattern.as_str().to_ascii_lowercase()),
             Err(problem) => check.refuse("event", problem),
         }
     }

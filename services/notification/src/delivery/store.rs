@@ -71,7 +71,7 @@ pub(crate) async fn insert(
         "insert into webhook_delivery (webhook_id, notification_id, trace, next_attempt_at)
          select webhook.id, added.id, added.trace, due_at
          from (
-             select *, array(select lower(event) from unnest(events) as event) as patterns
+             select *, array(select lower(event collate \"C\") from unnest(events) as event) as patterns
              from webhook
              where customer_id = $1 and deleted_at is null and not archived
          ) as webhook,

@@ -6,7 +6,10 @@ use assay_proto::{
     Actor, ActorKind, ExecutionId, ProjectId, ReportStatus, ResultChange, TestCaseId, TestPlanId,
     TestReportId, TestResult, TestSetId,
     events::{ReportState, ReportsChanged},
-    notification::{Notification, NotificationFilter, WatchNotificationsRequest, WebhookInput},
+    notification::{
+        Notification, NotificationFilter, NotificationInput, WatchNotificationsRequest,
+        WebhookInput,
+    },
 };
 use assay_testkit::TestUser;
 use serde_json::Value;
@@ -16,7 +19,7 @@ use tonic::Code;
 use crate::{
     receiver::{Behaviour, Receiver},
     webhook::webhook_to,
-    world::{World, notification},
+    world::{World, notification, numbered},
 };
 
 /// Returns the event that a report with this result has finished.
@@ -164,6 +167,42 @@ async fn the_same_filter_selects_the_same_in_lists_streams_and_webhooks() -> Res
         delivered.sort_by(|one, other| other.header("webhook-id").cmp(one.header("webhook-id")));
         let delivered: Vec<_> = delivered.iter().map(|one| one.header("webhook-id")).collect();
         assert_eq!(delivered, ids, "{filter:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn only_letters_from_a_to_z_are_the_same_in_upper_and_lower_case() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    // Rust, PostgreSQL and languages disagree about the other letters.
+    for (number, source) in ["İstanbul", "Straße", "ΣΟΦΟΣ", "Ärger"].into_iter().enumerate()
+    {
+        let receiver = Receiver::start(Behaviour::Answer(204)).await?;
+        let of_source = format!("client.{}.*", source.to_ascii_uppercase());
+        let webhook = WebhookInput { events: vec![of_source.clone()], ..webhook_to(&receiver.url) };
+        world.add_webhook(&user, webhook).await?;
+        let input = NotificationInput { source: source.to_owned(), ..numbered(number) };
+        let created = world.create(&user, input).await?;
+        let selected = [
+            filter(|filter| filter.event = Some(of_source.clone())),
+            filter(|filter| filter.event = Some(format!("CLIENT.{source}.done{number}"))),
+            filter(|filter| filter.source = Some(source.to_ascii_lowercase())),
+        ];
+        for filter in selected {
+            let listed = world.list_filtered(&user, filter.clone()).await?;
+            assert_eq!(listed, [created.clone()], "{filter:?}");
+        }
+        let delivered = receiver.receives(1).await;
+        assert_eq!(delivered[0].header("webhook-id"), created.id, "{source}");
+    }
+    for other in ["i̇stanbul", "istanbul", "strasse", "σοφος", "ärger"] {
+        for filter in [
+            filter(|filter| filter.event = Some(format!("client.{other}.*"))),
+            filter(|filter| filter.source = Some(other.to_owned())),
+        ] {
+            assert_eq!(world.list_filtered(&user, filter).await?, [], "{other}");
+        }
     }
     Ok(())
 }
