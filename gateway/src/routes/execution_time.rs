@@ -96,6 +96,7 @@ async fn get_statement(
         executions: time.executions,
         instances: time.instances,
         duration_in_h: time.duration_in_h,
+        is_partial: time.is_partial,
     };
     Ok(Json(statements.get_statement(caller.call(request)).await?.into_inner()))
 }

@@ -216,6 +216,36 @@ async fn execution_times_are_paged_and_searched() -> Result<()> {
 }
 
 #[tokio::test]
+async fn the_sum_of_a_month_says_whether_executions_wait_to_be_counted() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 2)]).await?;
+    let user = world.colleague("Invoicing").await;
+    let is_partial = async |month: String| {
+        let request = GetMonthlyExecutionTimeRequest { month };
+        let sum = service(&world).get_monthly_execution_time(user.call(request)).await?;
+        anyhow::Ok(sum.into_inner().is_partial)
+    };
+    let this_month = month(&world).await?;
+    assert!(!is_partial(this_month.clone()).await?);
+    let old = report(&world).await?;
+    assert!(is_partial(this_month.clone()).await?);
+    // It ended in another month, in UTC.
+    sqlx::query(
+        "update execution set completion_date_time = '2025-11-01T00:30:00+01' where id::text = $1",
+    )
+    .bind(old)
+    .execute(&world.db)
+    .await?;
+    let months = [(this_month, false), ("2025-10".into(), true), ("2025-11".into(), false)];
+    for (month, expected) in months {
+        assert_eq!(is_partial(month.clone()).await?, expected, "{month}");
+    }
+    count_execution_times(&world.db).await?;
+    assert!(!is_partial("2025-10".into()).await?);
+    Ok(())
+}
+
+#[tokio::test]
 async fn execution_times_are_those_of_the_customer() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 2)]).await?;

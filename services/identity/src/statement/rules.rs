@@ -30,7 +30,7 @@ pub(super) fn statement(
     let amount = |of: fn(&Bill) -> i128| bill.as_ref().map(|bill| decimal(of(bill)));
     Ok(Statement {
         month: used.month.clone(),
-        is_final: term.is_final,
+        is_final: term.is_over && !used.is_partial,
         customer_id: customer.id,
         customer_name: customer.name,
         account_number: customer.account_number,

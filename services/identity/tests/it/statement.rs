@@ -18,7 +18,16 @@ async fn statement(
         executions: 2,
         instances: 3,
         duration_in_h: hours,
+        is_partial: false,
     };
+    statement_of(identity, caller, request).await
+}
+
+async fn statement_of(
+    identity: &Identity,
+    caller: &Caller,
+    request: GetStatementRequest,
+) -> Result<Statement, Status> {
     Ok(identity.statements().get_statement(caller.call(request)).await?.into_inner())
 }
 
@@ -97,6 +106,12 @@ async fn a_month_that_is_not_over_has_no_final_statement() -> Result<()> {
         .fetch_one(&identity.db)
         .await?;
     assert!(!statement(&identity, &caller, &month, 0.0).await?.is_final);
+    // Nor does one of whose executions some are not counted yet.
+    for (is_partial, is_final) in [(true, false), (false, true)] {
+        let month = "2024-01".to_owned();
+        let request = GetStatementRequest { month, is_partial, ..GetStatementRequest::default() };
+        assert_eq!(statement_of(&identity, &caller, request).await?.is_final, is_final);
+    }
     for wrong in ["", "2026", "2026-13", "2026-11-01"] {
         let refused = statement(&identity, &caller, wrong, 0.0).await.unwrap_err();
         assert_eq!(refused.code(), Code::InvalidArgument, "{wrong:?}");

@@ -72,7 +72,7 @@ fn figures(statement: &Statement) -> Markup {
     html! {
         p.facts {
             (facts(of_customer))
-            @if !statement.is_final { span.fact { "preliminary: the month is not over" } }
+            @if !statement.is_final { span.fact { "preliminary: the month is not over, or some of its executions are not counted yet" } }
         }
         @if statement.price_per_hour.is_none() {
             p.hint { "The customer has no price of an hour, so the statement has hours only." }

@@ -70,7 +70,7 @@ pub(in crate::execution_time) async fn list(
     Ok(sums.into())
 }
 
-/// Returns the sum of a month.
+/// Returns the sum of a month. The executions that wait to be counted have an index of their own.
 pub(in crate::execution_time) async fn of_month(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -78,7 +78,14 @@ pub(in crate::execution_time) async fn of_month(
 ) -> Result<MonthlyExecutionTime, Fault> {
     let sum = sqlx::query_as(
         "select count(*) as executions, coalesce(sum(instances), 0)::bigint as instances,
-                coalesce(sum(duration_in_sec), 0) / 3600 as duration_in_h
+                coalesce(sum(duration_in_sec), 0) / 3600 as duration_in_h,
+                exists (
+                    select from execution
+                    where status in ('Completed', 'Canceled') and timed_at is null
+                      and customer_id = $1 and past_end is null
+                      and completion_date_time >= $2::date::timestamp at time zone 'utc'
+                      and completion_date_time < ($2::date + interval '1 month') at time zone 'utc'
+                ) as is_partial
          from execution_time
          where customer_id = $1 and month = $2::date",
     );
