@@ -7,12 +7,8 @@ use assay_proto::execution::{
     CompleteLeaseInput, InstanceResultInput, Lease, LeaseInput, LeaseState, LeasedFile,
     LiveLogInput, LiveLogState, RenewLeaseInput,
 };
-use reqwest::{
-    Method, RequestBuilder, StatusCode,
-    header::{ACCEPT_ENCODING, IF_RANGE, RANGE},
-};
+use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::time::timeout;
 
 use crate::config::Config;
 
@@ -21,9 +17,6 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Maximum size of an answer, in bytes: leases have the plans and subjects of their tests.
 const LARGEST: u64 = 64 << 20;
-
-/// Timeout of a download. The pauses within it are limited, too.
-const DOWNLOAD: Duration = Duration::from_hours(24);
 
 #[derive(Clone)]
 pub(crate) struct Api(Client);
@@ -86,15 +79,8 @@ impl Api {
         file: &LeasedFile,
         from: u64,
     ) -> Result<Answer, ClientError> {
-        let request = self.0.request(Method::GET, &leases(&format!("/{id}/files/{}", file.id)))?;
-        let request = request.header(ACCEPT_ENCODING, "identity").timeout(DOWNLOAD);
-        let request = if from > 0 {
-            let tag = format!("\"{}\"", file.sha256);
-            request.header(RANGE, format!("bytes={from}-")).header(IF_RANGE, tag)
-        } else {
-            request
-        };
-        timeout(TIMEOUT, send(request)).await.unwrap_or(Err(ClientError::Stalled(TIMEOUT)))
+        let path = leases(&format!("/{id}/files/{}", file.id));
+        self.0.download(&path, &file.sha256, from).await
     }
 
     async fn send_reliably(

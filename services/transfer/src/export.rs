@@ -3,6 +3,7 @@
 mod catalog;
 mod execution;
 mod file;
+mod stored_file;
 
 use std::path::PathBuf;
 
@@ -35,7 +36,7 @@ pub struct Export {
     /// Folder to write to; created if it does not exist
     #[arg(long)]
     to: PathBuf,
-    /// Leave out the files of results, such as screenshots
+    /// Leave out the files of the project, and those of results, such as screenshots
     #[arg(long)]
     no_files: bool,
 }
@@ -59,6 +60,9 @@ impl Export {
         let at = format!("/api/projects/{project}");
         let mut folder = Folder::open(&self.to)?;
         catalog::export(&interface, &at, &mut folder).await?;
+        if !self.no_files {
+            stored_file::export(&interface, &at, &mut folder).await?;
+        }
         execution::export(&interface, &at, &mut folder, !self.no_files).await?;
         let counts = folder.complete("assay")?;
         for (file, count) in counts {

@@ -22,6 +22,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
+use self::place::FOLDERS;
 pub(crate) use self::{
     part::{Part, hex},
     place::{Name, Place},
@@ -29,11 +30,12 @@ pub(crate) use self::{
     root::Root,
 };
 
-/// The version of the format. Readers refuse later ones.
-pub(crate) const VERSION: u32 = 1;
+/// The version of the format. Readers refuse later ones. Version 1 has no files of projects.
+pub(crate) const VERSION: u32 = 2;
 
 /// The names of the files of each noun.
 pub(crate) const PROJECT: Place = Place::top("project.ndjson");
+pub(crate) const STORED_FILES: Place = Place::top("storedfiles.ndjson");
 pub(crate) const SUBJECTS: Place = Place::top("subjects.ndjson");
 pub(crate) const ENVIRONMENTS: Place = Place::top("environments.ndjson");
 pub(crate) const TEST_CASES: Place = Place::top("testcases.ndjson");
@@ -41,8 +43,16 @@ pub(crate) const TEST_SETS: Place = Place::top("testsets.ndjson");
 pub(crate) const KNOWN_FAILURES: Place = Place::top("knownfailures.ndjson");
 pub(crate) const EXECUTIONS: Place = Place::top("executions.ndjson");
 
-static NOUNS: [Place; 7] =
-    [PROJECT, SUBJECTS, ENVIRONMENTS, TEST_CASES, TEST_SETS, KNOWN_FAILURES, EXECUTIONS];
+static NOUNS: [Place; 8] = [
+    PROJECT,
+    STORED_FILES,
+    SUBJECTS,
+    ENVIRONMENTS,
+    TEST_CASES,
+    TEST_SETS,
+    KNOWN_FAILURES,
+    EXECUTIONS,
+];
 
 /// Maximum size of a file that is copied into an export, in bytes: that of an artifact.
 pub(crate) const LARGEST_FILE: u64 = 32 << 20;
@@ -119,6 +129,11 @@ impl Folder {
         place: &Place,
     ) -> Result<(Part, Vec<T>)> {
         Part::resume(&self.root, place)
+    }
+
+    /// Continues a file of bytes that was interrupted.
+    pub(crate) fn append(&self, place: &Place) -> Result<Part> {
+        Part::append(&self.root, place)
     }
 
     /// Copies a file of a folder into the export. Links are not followed.
@@ -205,9 +220,10 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
             _ => {}
         }
     }
-    let executions = path.join("executions");
-    if executions.exists() {
-        fs::remove_dir_all(executions)?;
+    for folder in FOLDERS.map(|folder| path.join(folder)) {
+        if folder.exists() {
+            fs::remove_dir_all(folder)?;
+        }
     }
     Ok(())
 }

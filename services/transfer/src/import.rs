@@ -6,6 +6,7 @@ mod execution;
 mod fields;
 mod review;
 mod send;
+mod stored_file;
 mod test_case;
 
 use std::{
@@ -71,6 +72,7 @@ struct Target {
     at: String,
     id: String,
     /// Ids by those in the export.
+    files: HashMap<String, String>,
     subjects: HashMap<String, String>,
     environments: HashMap<String, String>,
     sets: HashMap<String, String>,
@@ -94,6 +96,8 @@ impl Import {
         let interface = Interface::new(&self.access.account()?)?;
         let mut target = catalog::open(interface, &reader, self.project.as_deref()).await?;
         let mut finished = Finished::open(&work, &target.id)?;
+        stored_file::import(&mut target, &reader).await?;
+        stored_file::template(&target, &reader).await?;
         catalog::create(&mut target, &reader, &mut finished).await?;
         execution::import(&target, &reader, &mut finished).await?;
         completion::complete(&target, &reader, &finished).await

@@ -74,12 +74,21 @@ impl Interface {
     /// Creates a record, and returns it. A request is repeated only if Assay has refused it: one that
     /// was not answered may have created the record, which a repeated import finds.
     pub(crate) async fn create(&self, path: &str, body: &Value) -> Result<Map<String, Value>> {
+        self.create_with(path, |request| Ok(request.json(body))).await
+    }
+
+    /// Creates a record as `create` does, with the body that `build` adds to each request.
+    pub(crate) async fn create_with(
+        &self,
+        path: &str,
+        build: impl Fn(RequestBuilder) -> Result<RequestBuilder>,
+    ) -> Result<Map<String, Value>> {
         let in_path =
             |error: ClientError| anyhow::Error::from(error).context(format!("POST {path}"));
         let (mut backoff, mut refusals) = (Backoff::default(), 0);
         loop {
             let request = self.0.request(Method::POST, path).map_err(in_path)?;
-            match send(request.json(body)).await {
+            match send(build(request)?).await {
                 Ok(answer) => return answer.json(LARGEST).await.map_err(in_path),
                 Err(error)
                     if !error.is_permanent() && error.status().is_some() && refusals < REFUSALS =>
@@ -96,6 +105,16 @@ impl Interface {
     pub(crate) async fn put(&self, path: &str, body: &Value) -> Result<()> {
         self.send(Method::PUT, path, |request| request.json(body)).await?;
         Ok(())
+    }
+
+    /// Requests the contents of a file from a position on, once.
+    pub(crate) async fn download(
+        &self,
+        path: &str,
+        sha256: &str,
+        from: u64,
+    ) -> Result<Answer, ClientError> {
+        self.0.download(path, sha256, from).await
     }
 
     /// Calls `each` with all records of a list, a page at a time.

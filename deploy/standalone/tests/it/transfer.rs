@@ -1,5 +1,6 @@
 //! Projects that move: `assay export` and `assay import`.
 
+mod files;
 mod fixture;
 mod foreign;
 mod interrupted;

@@ -16,12 +16,14 @@ use std::time::Duration;
 
 use reqwest::{
     Method, RequestBuilder, StatusCode,
-    header::{AUTHORIZATION, HeaderName, HeaderValue, RETRY_AFTER},
+    header::{
+        ACCEPT_ENCODING, AUTHORIZATION, HeaderName, HeaderValue, IF_RANGE, RANGE, RETRY_AFTER,
+    },
     redirect::Policy,
 };
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use url::Url;
 
 pub use self::{
@@ -42,6 +44,10 @@ const ATTEMPTS: u32 = 30;
 
 /// Time after which a request is not sent again, if its attempts take long.
 const PATIENCE: Duration = Duration::from_mins(30);
+
+/// Timeout of a download, and of the time until its response begins. The pauses within it are limited, too.
+const DOWNLOAD: Duration = Duration::from_hours(24);
+const BEGIN_OF_DOWNLOAD: Duration = Duration::from_mins(1);
 
 /// Maximum size of a problem document, in bytes.
 const LARGEST_PROBLEM: u64 = 64 << 10;
@@ -108,6 +114,26 @@ impl Client {
             "" => AUTHORIZATION,
             _ => HeaderName::from_static("authentication"),
         }
+    }
+
+    /// Requests the contents of a file from a position on, once. The response is partial unless the position is
+    /// 0, or the file has another SHA-256 than this one, in hexadecimal digits.
+    pub async fn download(
+        &self,
+        path: &str,
+        sha256: &str,
+        from: u64,
+    ) -> Result<Answer, ClientError> {
+        let request = self.request(Method::GET, path)?;
+        let request = request.header(ACCEPT_ENCODING, "identity").timeout(DOWNLOAD);
+        let request = if from > 0 {
+            let tag = format!("\"{sha256}\"");
+            request.header(RANGE, format!("bytes={from}-")).header(IF_RANGE, tag)
+        } else {
+            request
+        };
+        let begun = timeout(BEGIN_OF_DOWNLOAD, send(request)).await;
+        begun.unwrap_or(Err(ClientError::Stalled(BEGIN_OF_DOWNLOAD)))
     }
 
     /// Sends a request until Assay answers it, with a limited number of attempts. The requests that

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{BufRead, BufReader, BufWriter, Write},
+    io::{BufRead, BufReader, BufWriter, Read, Write},
     sync::Arc,
 };
 
@@ -11,6 +11,9 @@ use aws_lc_rs::digest;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Entry, Place, Root};
+
+/// Size of the chunks in which a file is read that was interrupted.
+const CHUNK: usize = 1 << 16;
 
 /// A file that is not complete.
 pub(crate) struct Part {
@@ -46,6 +49,19 @@ impl Part {
         }
         file.set_len(part.bytes)?;
         Ok((part, records))
+    }
+
+    /// Continues a file of bytes after those that were written.
+    pub(super) fn append(root: &Arc<Root>, place: &Place) -> Result<Self> {
+        let mut file = root.append(&place.draft())?;
+        let (mut part, mut chunk) = (Self::of(root, place, file.try_clone()?), vec![0; CHUNK]);
+        loop {
+            let count = file.read(&mut chunk)?;
+            if count == 0 {
+                return Ok(part);
+            }
+            part.count(&chunk[..count]);
+        }
     }
 
     fn of(root: &Arc<Root>, place: &Place, file: File) -> Self {
@@ -100,6 +116,16 @@ impl Part {
         self.lines += lines;
     }
 
+    /// Returns the size of the file so far, in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns the SHA-256 of the file so far, in hexadecimal digits.
+    pub(crate) fn sha256(&self) -> String {
+        hex(self.digest.clone().finish().as_ref())
+    }
+
     pub(crate) fn flush(&mut self) -> Result<()> {
         let flushed = self.file.as_mut().map_or(Ok(()), BufWriter::flush);
         flushed.with_context(|| self.cannot_write())
@@ -113,7 +139,7 @@ impl Part {
     pub(super) fn finish(mut self) -> Result<(Place, Entry)> {
         self.flush()?;
         self.root.rename(&self.place.draft(), self.place.as_str())?;
-        let sha256 = hex(self.digest.finish().as_ref());
+        let sha256 = self.sha256();
         let path = self.place.to_string();
         Ok((self.place, Entry { path, lines: self.lines, bytes: self.bytes, sha256 }))
     }

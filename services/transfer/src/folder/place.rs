@@ -10,8 +10,12 @@ use uuid::Uuid;
 /// Maximum length of a name, in bytes.
 const LONGEST: usize = 200;
 
-/// Folder of the executions.
+/// Folders of the executions, and of the files of the project.
 const EXECUTIONS: &str = "executions";
+const STORED_FILES: &str = "storedfiles";
+
+/// The folders of an export.
+pub(super) const FOLDERS: [&str; 2] = [EXECUTIONS, STORED_FILES];
 
 /// The files of an execution.
 const RESULTS: &str = "results.ndjson";
@@ -88,6 +92,11 @@ impl Place {
         Self(format!("{EXECUTIONS}/{execution}/files/{name}").into())
     }
 
+    /// Returns the contents of a file of the project.
+    pub(crate) fn stored_file(id: Uuid) -> Self {
+        Self(format!("{STORED_FILES}/{id}").into())
+    }
+
     fn of(execution: &Name, file: &str) -> Self {
         Self(format!("{EXECUTIONS}/{execution}/{file}").into())
     }
@@ -100,6 +109,10 @@ impl Place {
             [EXECUTIONS, id, file @ (RESULTS | REVIEWS | FILES)] => {
                 Some(Self::of(&Name::parse(id)?, file))
             }
+            [STORED_FILES, id] => Uuid::try_parse(id)
+                .ok()
+                .map(Self::stored_file)
+                .filter(|place| place.as_str() == path),
             [EXECUTIONS, id, "files", name] => {
                 Some(Self::file(&Name::parse(id)?, &Name::parse(name)?))
             }
@@ -142,6 +155,7 @@ mod tests {
             Place::reviews(&id),
             Place::files(&id),
             Place::file(&id, &name),
+            Place::stored_file(Uuid::now_v7()),
         ];
         for place in places {
             assert_eq!(Place::parse(place.as_str()).unwrap(), place);
@@ -168,6 +182,13 @@ mod tests {
             "executions/a/files/b/c",
             "executions/a/files/b\0",
             "executions\\a\\files.ndjson",
+            "storedfiles",
+            "storedfiles/a",
+            "storedfiles/..",
+            "storedfiles/019cade2-11c0-7226-b375-01b542390175/a",
+            "storedfiles/019cade2-11c0-7226-b375-01b542390175.part",
+            "storedfiles/019CADE2-11c0-7226-b375-01b542390175",
+            "storedfiles/019cade211c07226b37501b542390175",
         ] {
             assert!(Place::parse(path).is_err(), "{path:?}");
         }
@@ -178,6 +199,8 @@ mod tests {
         let (id, name) = (Name::parse("1").unwrap(), Name::parse("a").unwrap());
         let draft = Place::file(&id, &name).draft();
         assert_ne!(draft, Place::file(&id, &Name::parse("a.part").unwrap()).as_str());
+        assert!(Place::parse(&draft).is_err());
+        let draft = Place::stored_file(Uuid::nil()).draft();
         assert!(Place::parse(&draft).is_err());
     }
 

@@ -77,11 +77,15 @@ impl Reader {
         open(&self.root, place.as_str()).map(Some)
     }
 
+    /// Returns the entry of a file. Fails if the list does not name it.
+    pub(crate) fn entry(&self, place: &Place) -> Result<&Entry> {
+        let entry = self.listed.get(place);
+        entry.with_context(|| format!("the list of the export does not name {place}"))
+    }
+
     /// Returns the contents of a file. Fails if the list does not name it, or if it has changed.
     pub(crate) fn contents(&self, place: &Place) -> Result<Vec<u8>> {
-        let entry = self.listed.get(place);
-        let entry =
-            entry.with_context(|| format!("the list of the export does not name {place}"))?;
+        let entry = self.entry(place)?;
         ensure!(entry.bytes <= LARGEST_FILE, "{place} is larger than an artifact can be");
         let mut contents = Vec::new();
         open(&self.root, place.as_str())?.take(LARGEST_FILE + 1).read_to_end(&mut contents)?;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Finished, Target,
-    fields::{OF_ENVIRONMENT, OF_PROJECT, OF_SET, OF_SUBJECT, mark_files, unmask},
+    fields::{OF_ENVIRONMENT, OF_PROJECT, OF_SET, OF_SUBJECT, move_files, unmask},
     id, is, only, test_case, text,
 };
 use crate::{
@@ -45,9 +45,9 @@ pub(super) async fn open(
         Err(error) => return Err(error),
     };
     let at = format!("/api/projects/{id}");
-    let (subjects, environments) = (HashMap::new(), HashMap::new());
+    let (files, subjects, environments) = (HashMap::new(), HashMap::new(), HashMap::new());
     let (sets, cases) = (HashMap::new(), HashMap::new());
-    Ok(Target { interface, at, id, subjects, environments, sets, cases })
+    Ok(Target { interface, at, id, files, subjects, environments, sets, cases })
 }
 
 /// Finds or creates all records that executions refer to.
@@ -84,7 +84,8 @@ async fn records(
     (fields, reference): (&[&str], Option<Reference<'_>>),
     key: impl Fn(&Record) -> String,
 ) -> Result<HashMap<String, String>> {
-    let mut existing = existing(target, noun, &key).await?;
+    let archive = format!("{noun}/archive");
+    let mut existing = existing(target, &[(noun, false), (&archive, true)], &key).await?;
     let (mut ids, mut progress) = (HashMap::new(), Progress::new(noun, None));
     for line in reader.lines::<Record>(file)? {
         let line = line?;
@@ -100,7 +101,7 @@ async fn records(
         } else {
             let mut input = only(&record, fields);
             unmask(&mut input);
-            mark_files(&mut input);
+            move_files(&mut input, &target.files);
             if let Some((field, others)) = reference {
                 let id = others.get(text(&record, field)).or_else(|| ids.get(text(&record, field)));
                 input.extend(id.map(|id: &String| (field.to_owned(), id.clone().into())));
@@ -118,14 +119,14 @@ async fn records(
     Ok(ids)
 }
 
-/// Returns the ids of the records of a noun, the oldest last, and whether they are archived, by key.
-async fn existing(
+/// Returns the ids of the records of these lists, the oldest last, and whether they are archived, by key.
+pub(super) async fn existing(
     target: &Target,
-    noun: &str,
+    lists: &[(&str, bool)],
     key: impl Fn(&Record) -> String,
 ) -> Result<HashMap<String, Vec<(String, bool)>>> {
     let mut existing = HashMap::<String, Vec<(String, bool)>>::new();
-    for (list, is_archived) in [(noun.to_owned(), false), (format!("{noun}/archive"), true)] {
+    for &(list, is_archived) in lists {
         let add = |record: Record| {
             let id = id(&record)?;
             existing.entry(key(&record)).or_default().push((id, is_archived));

@@ -1,5 +1,7 @@
 //! The fields of records that clients write.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -76,21 +78,50 @@ pub(super) fn unmask(record: &mut Map<String, Value>) {
 }
 
 /// Fields with ids of files.
-const OF_FILES: [&str; 5] =
-    ["SoftwareFileId", "InstallationFileId", "InstructionFileId", "FrameworkFileId", "ImageFileId"];
+const OF_FILES: [&str; 9] = [
+    "SoftwareFileId",
+    "InstallationFileId",
+    "InstructionFileId",
+    "FrameworkFileId",
+    IMAGE,
+    "InputFileId",
+    "SupportingFilesId",
+    "AutomationSupportingFilesId",
+    "AutomatedTestContainerId",
+];
 
-/// Marks the ids of files, which are not part of an export, as those of another system.
-pub(super) fn mark_files(record: &mut Map<String, Value>) {
-    for field in OF_FILES {
-        if let Some(Value::String(id)) = record.get_mut(field)
-            && Uuid::try_parse(id).is_ok()
-        {
-            *id = format!("not moved: {id}");
+/// The image of an environment, which may be a file of another project.
+const IMAGE: &str = "ImageFileId";
+const PROJECT_OF_IMAGE: &str = "FileProjectId";
+
+/// Replaces the ids of files by those in the target.
+pub(super) fn move_files(record: &mut Map<String, Value>, files: &HashMap<String, String>) {
+    let project = text(record, PROJECT_OF_IMAGE);
+    let is_elsewhere = !project.is_empty() && !is_id(project);
+    for field in OF_FILES.into_iter().filter(|field| *field != IMAGE || !is_elsewhere) {
+        if let Some(Value::String(id)) = record.get_mut(field) {
+            *id = moved(id, files);
         }
     }
-    if Uuid::try_parse(text(record, "FileProjectId")).is_ok() {
-        record.remove("FileProjectId");
+    if !is_elsewhere {
+        // The default is the project of the environment, which has the file now.
+        record.remove(PROJECT_OF_IMAGE);
     }
+}
+
+/// Returns what the text of a field for a file becomes. The id of a file that is not part of the export is
+/// marked as that of another system.
+pub(super) fn moved(text: &str, files: &HashMap<String, String>) -> String {
+    match files.get(text) {
+        Some(id) => id.clone(),
+        None if is_id(text) => format!("not moved: {text}"),
+        None => text.to_owned(),
+    }
+}
+
+/// Whether a text is the id of a file of Assay. Any other text names a file of another system.
+fn is_id(text: &str) -> bool {
+    text.len() == 36 && Uuid::try_parse(text).is_ok()
 }
 
 #[cfg(test)]
@@ -104,20 +135,55 @@ mod tests {
     /// The interface document, which another test compares with the contracts.
     const DOCUMENT: &str = include_str!("../../../../docs/openapi.json");
 
-    #[test]
-    fn ids_of_files_that_are_not_moved_are_marked() {
-        let id = "019cade2-11c0-7e81-9ed2-4af6c6434ad2";
-        let record = json!({
-            "SoftwareFileId": id, "InstructionFileId": "manual", "ImageFileId": null,
-            "FileProjectId": id, "Name": id,
-        });
+    const OLD: &str = "019cade2-11c0-7e81-9ed2-4af6c6434ad2";
+    const NEW: &str = "019cade2-11c0-7e81-9ed2-4af6c6434ad3";
+    const OTHER: &str = "019cade2-11c0-7e81-9ed2-4af6c6434ad4";
+
+    /// Returns a record after the file with the id `OLD` was moved.
+    fn after(record: Value) -> Value {
+        let files = HashMap::from([(OLD.to_owned(), NEW.to_owned())]);
         let Value::Object(mut record) = record else { unreachable!() };
-        mark_files(&mut record);
-        let marked = json!({
-            "SoftwareFileId": format!("not moved: {id}"), "InstructionFileId": "manual",
-            "ImageFileId": null, "Name": id,
+        move_files(&mut record, &files);
+        record.into()
+    }
+
+    #[test]
+    fn ids_of_files_become_new_ones_and_others_are_marked() {
+        let record = json!({
+            "SoftwareFileId": OLD, "FrameworkFileId": OTHER, "InstructionFileId": "manual",
+            "InputFileId": OLD, "AutomatedTestContainerId": OLD, "InstallationFileId": null,
+            "Name": OLD,
         });
-        assert_eq!(Value::Object(record), marked);
+        let expected = json!({
+            "SoftwareFileId": NEW, "FrameworkFileId": format!("not moved: {OTHER}"),
+            "InstructionFileId": "manual", "InputFileId": NEW, "AutomatedTestContainerId": NEW,
+            "InstallationFileId": null, "Name": OLD,
+        });
+        assert_eq!(after(record), expected);
+    }
+
+    #[test]
+    fn an_image_moves_unless_it_is_in_another_system_or_project() {
+        for (image, project, expected) in [
+            (OLD, OTHER, json!({"ImageFileId": NEW})),
+            (OTHER, OTHER, json!({"ImageFileId": format!("not moved: {OTHER}")})),
+            ("a.img", OTHER, json!({"ImageFileId": "a.img"})),
+            (OLD, "", json!({"ImageFileId": NEW})),
+            (OLD, "vcenter", json!({"ImageFileId": OLD, "FileProjectId": "vcenter"})),
+        ] {
+            let record = json!({"ImageFileId": image, "FileProjectId": project});
+            assert_eq!(after(record), expected, "{image} of {project}");
+        }
+    }
+
+    #[test]
+    fn every_field_for_a_file_is_replaced() {
+        let inputs = OF_SUBJECT.iter().chain(&OF_ENVIRONMENT).chain(&OF_PLAN);
+        let of_files = |name: &&&str| {
+            name.ends_with("FileId") || name.ends_with("FilesId") || name.ends_with("ContainerId")
+        };
+        let named: BTreeSet<&str> = inputs.filter(of_files).copied().collect();
+        assert_eq!(named, BTreeSet::from(OF_FILES));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Imports test cases with their plans and aliases.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use anyhow::{Context, Result};
 use reqwest::{Method, header::CONTENT_TYPE};
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{
     Target,
-    fields::{OF_PLAN, unmask},
+    fields::{OF_PLAN, move_files, unmask},
     is, only,
     send::{Batch, Batches},
     text,
@@ -63,7 +63,7 @@ pub(super) async fn import(target: &mut Target, reader: &Reader) -> Result<()> {
         if is(&line.record, "Archived") && archived.contains(identifier) {
             continue;
         }
-        let row = serde_json::to_vec(&row(&line.record))?;
+        let row = serde_json::to_vec(&row(&line.record, &target.files))?;
         if let Some(batch) = batches.add(line.number, &row) {
             send_cases(target, batch, &mut progress).await?;
         }
@@ -80,14 +80,17 @@ pub(super) async fn import(target: &mut Target, reader: &Reader) -> Result<()> {
     aliases(target, reader).await
 }
 
-/// Returns a test case as a row of an import.
-fn row(case: &Record) -> Record {
+/// Returns a test case as a row of an import, with the new ids of files.
+fn row(case: &Record, files: &HashMap<String, String>) -> Record {
     let mut row = only(case, &["Identifier", "Name", "Description"]);
     let plans = case.get("TestPlans").and_then(Value::as_array).into_iter().flatten();
     let plans: Vec<Value> = plans
         .map(|plan| {
             let mut fields = plan["TestPlan"].as_object().map(|plan| only(plan, &OF_PLAN));
-            fields.iter_mut().for_each(unmask);
+            for fields in &mut fields {
+                unmask(fields);
+                move_files(fields, files);
+            }
             json!({"TestPlan": fields.unwrap_or_default(), "AutomationSteps": plan["AutomationSteps"]})
         })
         .collect();

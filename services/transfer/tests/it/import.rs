@@ -16,13 +16,13 @@ use crate::{
 pub(crate) const SECRET: &str = "the secret of the machine";
 
 /// An export in a folder, beside which a secret is.
-struct Forged {
-    folder: TempDir,
+pub(crate) struct Forged {
+    pub(crate) folder: TempDir,
     files: Vec<(String, String)>,
 }
 
 impl Forged {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("secret"), SECRET).unwrap();
         let mut forged = Self { folder, files: Vec::new() };
@@ -30,12 +30,12 @@ impl Forged {
         forged
     }
 
-    fn export(&self) -> PathBuf {
+    pub(crate) fn export(&self) -> PathBuf {
         self.folder.path().join("export")
     }
 
     /// Adds a file that the list names.
-    fn add(&mut self, path: &str, contents: &str) {
+    pub(crate) fn add(&mut self, path: &str, contents: &str) {
         let file = self.export().join(path);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, contents).unwrap();
@@ -51,7 +51,7 @@ impl Forged {
     }
 
     /// Writes the list and the manifest.
-    fn complete(&self) {
+    pub(crate) fn complete(&self) {
         let entry = |(path, contents): &(String, String)| {
             let lines = contents.lines().count();
             json!({"Path": path, "Lines": lines, "Bytes": contents.len(), "Sha256": sha256(contents)})
@@ -66,7 +66,7 @@ impl Forged {
     }
 }
 
-fn line(value: &Value) -> String {
+pub(crate) fn line(value: &Value) -> String {
     format!("{value}\n")
 }
 

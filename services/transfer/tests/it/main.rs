@@ -3,6 +3,7 @@
 mod export;
 mod import;
 mod server;
+mod stored_file;
 mod tool;
 
 use std::{path::Path, time::Duration};

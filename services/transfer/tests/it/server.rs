@@ -16,6 +16,10 @@ use tokio::net::TcpListener;
 pub(crate) const PROJECT: &str = "019cade2-11c0-7b21-8d4f-0a96c3e15f01";
 pub(crate) const EXECUTION: &str = "019cade2-11c0-7b21-8d4f-0a96c3e15f02";
 pub(crate) const ARTIFACT: &str = "019cade2-11c0-7b21-8d4f-0a96c3e15f03";
+pub(crate) const FILE: &str = "019cade2-11c0-7b21-8d4f-0a96c3e15f04";
+
+/// SHA-256 of `abc`, from FIPS 180-2.
+pub(crate) const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
 /// Returns the answer to a request, from its path with the query. `None` for the usual one.
 pub(crate) type Answer = Arc<dyn Fn(&str) -> Option<Response> + Send + Sync>;
@@ -72,6 +76,23 @@ pub(crate) fn artifact(name: &str, uri: &str) -> Response {
 /// Returns the link to an artifact, as a server sends it.
 pub(crate) fn link(name: &str) -> String {
     format!("https://public.example/api/artifacts/{ARTIFACT}/{name}?customer=1&signature=2")
+}
+
+/// Returns a file of the project as a record.
+pub(crate) fn stored_file(name: &str, size: u64, sha256: &str) -> Value {
+    json!({
+        "Id": FILE, "ProjectId": PROJECT, "Name": name, "ContentType": "application/x-msi",
+        "Size": size, "Sha256": sha256, "Url": "https://evil.example/",
+    })
+}
+
+/// Returns the answers about the files of the project, which are this one, except to requests for its contents.
+pub(crate) fn with_file(path: &str, file: &Value) -> Option<Response> {
+    let files = format!("/api/projects/{PROJECT}/files");
+    if path == format!("{files}?limit=1000") {
+        return Some(json(json!([file])));
+    }
+    (path == format!("{files}/{FILE}")).then(|| json(file.clone()))
 }
 
 fn usual(path: &str) -> Response {

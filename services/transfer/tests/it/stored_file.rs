@@ -1,0 +1,253 @@
+//! Files of projects: downloads that break off, and contents that are not those of their records.
+
+use std::{
+    fs,
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use axum::{
+    body::{Body, Bytes},
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use futures::stream;
+use serde_json::json;
+
+use crate::{
+    export, import,
+    import::{Forged, SECRET, line, refused},
+    run,
+    server::{ABC, EXECUTION, FILE, PROJECT, Server, json as answer, stored_file, with_file},
+};
+
+/// Returns whether a request is for the contents of the file.
+fn is_download(path: &str) -> bool {
+    path == format!("/api/projects/{PROJECT}/files/{FILE}/contents")
+}
+
+/// Starts a server whose project has a file with the contents `abc`, and these answers to requests for them, from
+/// the number of the request.
+async fn with_contents(contents: impl Fn(usize) -> Response + Send + Sync + 'static) -> Server {
+    let count = AtomicUsize::new(0);
+    let file = stored_file("../web shop.msi", 3, ABC);
+    let answer = move |path: &str| {
+        if is_download(path) {
+            return Some(contents(count.fetch_add(1, Ordering::Relaxed)));
+        }
+        with_file(path, &file)
+    };
+    Server::with(answer).await
+}
+
+/// Returns an answer that breaks off after these bytes.
+fn broken(status: StatusCode, bytes: &'static [u8]) -> Response {
+    let chunks = [Ok(Bytes::from_static(bytes)), Err(std::io::Error::other("broken off"))];
+    (status, Body::from_stream(stream::iter(chunks))).into_response()
+}
+
+fn contents_in(out: &Path) -> String {
+    fs::read_to_string(out.join("storedfiles").join(FILE)).unwrap()
+}
+
+#[tokio::test]
+async fn files_are_exported_under_their_ids() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let server = with_contents(|_| "abc".into_response()).await;
+    export(&server.url, &out).await.unwrap();
+    assert_eq!(contents_in(&out), "abc");
+    let records = fs::read_to_string(out.join("storedfiles.ndjson")).unwrap();
+    assert!(records.contains("web shop.msi") && records.lines().count() == 1, "{records}");
+
+    let without = folder.path().join("without");
+    let to = without.to_str().unwrap();
+    run(&server.url, &["export", "--project", "shop", "--no-files", "--to", to]).await.unwrap();
+    assert!(!without.join("storedfiles").exists() && !without.join("storedfiles.ndjson").exists());
+}
+
+#[tokio::test]
+async fn a_download_that_breaks_off_is_continued() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let server = with_contents(|number| match number {
+        0 => broken(StatusCode::OK, b"a"),
+        1 => broken(StatusCode::PARTIAL_CONTENT, b"b"),
+        _ => (StatusCode::PARTIAL_CONTENT, "c").into_response(),
+    });
+    let server = server.await;
+    export(&server.url, &out).await.unwrap();
+    assert_eq!(contents_in(&out), "abc");
+    let received = server.received();
+    let downloads: Vec<_> = received.iter().filter(|one| one.contains("/contents")).collect();
+    assert!(!downloads[0].contains("\"range\""), "{}", downloads[0]);
+    for (download, range) in downloads[1..].iter().zip(["bytes=1-", "bytes=2-"]) {
+        assert!(download.contains(range) && download.contains(ABC), "{download}");
+    }
+    assert_eq!(downloads.len(), 3);
+}
+
+#[tokio::test]
+async fn a_download_begins_again_if_the_server_sends_the_whole_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let server = with_contents(|number| match number {
+        0 => broken(StatusCode::OK, b"ab"),
+        _ => "abc".into_response(),
+    });
+    export(&server.await.url, &out).await.unwrap();
+    assert_eq!(contents_in(&out), "abc");
+}
+
+#[tokio::test]
+async fn the_next_export_continues_a_download() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    fs::create_dir_all(out.join("storedfiles")).unwrap();
+    fs::write(out.join(format!("storedfiles/{FILE}.part")), "ab").unwrap();
+    let server = with_contents(|_| (StatusCode::PARTIAL_CONTENT, "c").into_response()).await;
+    export(&server.url, &out).await.unwrap();
+    assert_eq!(contents_in(&out), "abc");
+    let received = server.received();
+    let download = received.iter().find(|one| one.contains("/contents")).unwrap();
+    assert!(download.contains("bytes=2-"), "{download}");
+}
+
+#[tokio::test]
+async fn contents_with_another_hash_are_refused_and_not_continued() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    for wrong in ["abd", "ab"] {
+        let server = with_contents(|_| wrong.into_response()).await;
+        let failure = export(&server.url, &out).await.unwrap_err();
+        assert!(failure.contains(ABC) && failure.contains("have arrived instead of"), "{failure}");
+        assert!(!out.join("storedfiles").join(FILE).exists());
+    }
+    let server = with_contents(|_| "abcd".into_response()).await;
+    let failure = export(&server.url, &out).await.unwrap_err();
+    assert!(failure.contains("more than"), "{failure}");
+    let server = with_contents(|_| "abc".into_response()).await;
+    export(&server.url, &out).await.unwrap();
+    assert_eq!(contents_in(&out), "abc");
+}
+
+#[tokio::test]
+async fn a_record_that_is_not_that_of_the_file_is_refused() {
+    for (field, value) in [
+        ("Id", json!("../../escaped")),
+        ("Id", json!(EXECUTION)),
+        ("Sha256", json!("abc")),
+        ("Sha256", json!(ABC.to_uppercase())),
+        ("Size", json!(-1)),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = stored_file("a", 3, ABC);
+        file[field] = value.clone();
+        let listed = stored_file("a", 3, ABC);
+        let server = Server::with(move |path| {
+            let is_list = path.contains('?');
+            with_file(path, if is_list { &listed } else { &file })
+        });
+        let server = server.await;
+        export(&server.url, &folder.path().join("out")).await.unwrap_err();
+        let received = server.received();
+        assert!(!received.iter().any(|one| one.contains("/contents")), "{field}: {value}");
+    }
+}
+
+/// Forges an export with a subject that refers to a file, and this record of the file.
+fn with_stored(file: &serde_json::Value) -> Forged {
+    let mut forged = Forged::new();
+    forged.add("storedfiles.ndjson", &line(file));
+    forged.add(&format!("storedfiles/{FILE}"), "abc");
+    let subject = json!({"Id": EXECUTION, "Name": "Shop", "SoftwareFileId": FILE});
+    forged.add("subjects.ndjson", &line(&subject));
+    forged
+}
+
+/// Imports an export into a project with these files. Returns the requests.
+async fn imported(forged: &Forged, existing: serde_json::Value) -> Vec<String> {
+    forged.complete();
+    let server = Server::with(move |path| {
+        let of_project = |noun: &str| path == format!("/api/projects/{PROJECT}/{noun}");
+        if of_project("files?limit=1000") {
+            return Some(answer(existing.clone()));
+        }
+        let is_creation = of_project("files") || of_project("subjects");
+        is_creation.then(|| answer(json!({"Id": PROJECT})))
+    });
+    let server = server.await;
+    import(&server.url, &forged.export()).await.unwrap();
+    server.received()
+}
+
+#[tokio::test]
+async fn a_file_is_uploaded_with_its_digest_and_records_refer_to_the_new_one() {
+    let forged = with_stored(&stored_file("Prüfplan 2.msi", 3, ABC));
+    let received = imported(&forged, json!([])).await;
+    let files = format!("POST /api/projects/{PROJECT}/files ");
+    let uploads: Vec<_> = received.iter().filter(|one| one.starts_with(&files)).collect();
+    assert_eq!(uploads.len(), 1);
+    for part in [
+        "\"x-file-name\": \"Pr%C3%BCfplan%202.msi\"",
+        "\"repr-digest\": \"sha-256=:ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=:\"",
+        "\"content-type\": \"application/x-msi\"",
+        "\"content-length\": \"3\"",
+    ] {
+        assert!(uploads[0].contains(part), "{part}: {}", uploads[0]);
+    }
+    assert!(uploads[0].ends_with(" abc"), "{}", uploads[0]);
+    let subjects = format!("POST /api/projects/{PROJECT}/subjects ");
+    let subject = received.iter().find(|one| one.starts_with(&subjects)).unwrap();
+    let reference = format!("\"SoftwareFileId\":\"{PROJECT}\"");
+    assert!(subject.contains(&reference), "{subject}");
+}
+
+#[tokio::test]
+async fn a_file_that_the_project_has_is_not_uploaded_again() {
+    let file = stored_file("a.msi", 3, ABC);
+    let forged = with_stored(&file);
+    let mut existing = file.clone();
+    existing["Id"] = json!(EXECUTION);
+    let received = imported(&forged, json!([existing])).await;
+    let files = format!("POST /api/projects/{PROJECT}/files ");
+    assert!(!received.iter().any(|one| one.starts_with(&files)), "{received:#?}");
+    let reference = format!("\"SoftwareFileId\":\"{EXECUTION}\"");
+    assert!(received.iter().any(|one| one.contains(&reference)), "{received:#?}");
+
+    // Another name is another file.
+    existing["Name"] = json!("b.msi");
+    fs::remove_file(forged.export().join(format!("imported-{PROJECT}.txt"))).unwrap();
+    let received = imported(&forged, json!([existing])).await;
+    assert!(received.iter().any(|one| one.starts_with(&files)), "{received:#?}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_that_of_its_record_is_not_imported() {
+    for (field, value) in [
+        ("Sha256", json!("0".repeat(64))),
+        ("Size", json!(4)),
+        ("Id", json!("../../secret")),
+        ("Id", json!(EXECUTION)),
+        ("Id", json!("")),
+    ] {
+        let mut file = stored_file("a", 3, ABC);
+        file[field] = value.clone();
+        let forged = with_stored(&file);
+        forged.complete();
+        refused(&forged.export(), &format!("{field}: {value}")).await;
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_in_place_of_a_file_is_not_followed() {
+    let mut forged = with_stored(&stored_file("a", SECRET.len() as u64, ABC));
+    forged.add(&format!("storedfiles/{FILE}"), SECRET);
+    let file = forged.export().join(format!("storedfiles/{FILE}"));
+    fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(forged.folder.path().join("secret"), &file).unwrap();
+    forged.complete();
+    let failure = refused(&forged.export(), "a link").await;
+    assert!(failure.contains("symbolic link"), "{failure}");
+}
