@@ -1,5 +1,6 @@
 //! Test plans: how a test case is run, in numbered revisions.
 
+pub(crate) mod container;
 mod files;
 pub(crate) mod rules;
 pub(crate) mod store;

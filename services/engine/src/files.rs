@@ -51,11 +51,12 @@ impl Files {
 }
 
 /// Variables with the paths of files, without `ASSAY_`. The first is the folder with all of them.
-pub(crate) const VARIABLES: [&str; 9] = [
+pub(crate) const VARIABLES: [&str; 10] = [
     "FILES",
     "INPUT_FILE",
     "SUPPORTING_FILES",
     "AUTOMATION_SUPPORTING_FILES",
+    "AUTOMATED_TEST_CONTAINER",
     "SOFTWARE_FILE",
     "INSTALLATION_FILE",
     "INSTRUCTION_FILE",
@@ -64,7 +65,7 @@ pub(crate) const VARIABLES: [&str; 9] = [
 ];
 
 /// Returns the variables of the fields that may name a file, and the names.
-fn fields(lease: &Lease) -> [(&'static str, Option<&String>); 8] {
+fn fields(lease: &Lease) -> [(&'static str, Option<&String>); 9] {
     let (plan, subject) = (lease.test_plan.as_ref(), lease.subject.as_ref());
     let of_environment = lease.environment.as_ref().and_then(|it| it.image_file_id.as_ref());
     [
@@ -74,6 +75,7 @@ fn fields(lease: &Lease) -> [(&'static str, Option<&String>); 8] {
             "AUTOMATION_SUPPORTING_FILES",
             plan.and_then(|it| it.automation_supporting_files_id.as_ref()),
         ),
+        ("AUTOMATED_TEST_CONTAINER", plan.and_then(|it| it.automated_test_container_id.as_ref())),
         ("SOFTWARE_FILE", subject.and_then(|it| it.software_file_id.as_ref())),
         ("INSTALLATION_FILE", subject.and_then(|it| it.installation_file_id.as_ref())),
         ("INSTRUCTION_FILE", subject.and_then(|it| it.instruction_file_id.as_ref())),

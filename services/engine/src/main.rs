@@ -31,6 +31,8 @@ Input:
     ASSAY_FILES                          folder with the files of the test under their names
     ASSAY_INPUT_FILE, ASSAY_SUPPORTING_FILES, ASSAY_AUTOMATION_SUPPORTING_FILES
                                          paths of the files of the test plan
+    ASSAY_AUTOMATED_TEST_CONTAINER       path of the archive with the container of the test plan; the
+                                         reference of an image is in the lease
     ASSAY_SOFTWARE_FILE, ASSAY_INSTALLATION_FILE, ASSAY_INSTRUCTION_FILE, ASSAY_FRAMEWORK_FILE
                                          paths of the files of the subject
     ASSAY_IMAGE_FILE                     path of the image of the environment

@@ -15,7 +15,12 @@ use sqlx::{PgTransaction, types::Json};
 use uuid::Uuid;
 
 use super::rows::Row;
-use crate::{event::EventSource, file::reference::is_id, secrets::Secrets, test_plan::rules};
+use crate::{
+    event::EventSource,
+    file::reference::is_id,
+    secrets::Secrets,
+    test_plan::{container::CONTAINER, rules},
+};
 
 /// A plan with its steps, checked and with encrypted secrets.
 pub(super) struct NewPlan {
@@ -101,7 +106,7 @@ pub(super) async fn add(
 }
 
 /// Records the files of the project that new plans refer to. An import may come from another installation, so
-/// the ids of files that the project does not have stay as they are.
+/// the ids of files that the project does not have stay as they are, and so do references of images.
 async fn refer(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -114,6 +119,7 @@ async fn refer(
             ("InputFileId", &plan.input_file_id),
             ("SupportingFilesId", &plan.supporting_files_id),
             ("AutomationSupportingFilesId", &plan.automation_supporting_files_id),
+            (CONTAINER, &plan.automated_test_container_id),
         ];
         let fields = fields.map(|(name, text)| {
             let file = text.as_deref().filter(|text| is_id(text))?.parse::<Uuid>().ok()?;

@@ -3,9 +3,10 @@
 use assay_proto::{CustomerId, Fault, ProjectId, TestPlanId, catalog::TestPlanInput};
 use sqlx::PgTransaction;
 
+use super::container::{CONTAINER, check};
 use crate::file::reference::{Field, set};
 
-/// Records the files that a plan refers to.
+/// Records the files that a plan refers to. Its container may also be the reference of an image.
 pub(super) async fn resolve(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -14,6 +15,12 @@ pub(super) async fn resolve(
     input: &TestPlanInput,
     before: Option<&TestPlanInput>,
 ) -> Result<(), Fault> {
+    let container = Field::new(
+        CONTAINER,
+        input.automated_test_container_id.as_deref(),
+        before.and_then(|it| it.automated_test_container_id.as_deref()),
+    );
+    check(&container)?;
     let fields = [
         Field::new(
             "InputFileId",
@@ -30,6 +37,7 @@ pub(super) async fn resolve(
             input.automation_supporting_files_id.as_deref(),
             before.and_then(|it| it.automation_supporting_files_id.as_deref()),
         ),
+        container,
     ];
     set(tx, customer, project, ("test plan", id.0), &fields).await?;
     Ok(())

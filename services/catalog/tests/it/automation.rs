@@ -144,6 +144,7 @@ async fn an_engine_reads_the_files_of_its_records_and_no_others() {
     let engine = world.colleague(&user, "Automation").await;
     let (project, images) = (user.project().await, user.project().await);
     let input = user.upload(&project, "input.csv", b"a,b").await.unwrap();
+    let container = user.upload(&project, "shop.tar", b"container").await.unwrap();
     let image = user.upload(&images, "linux.img", b"image").await.unwrap();
     let unused = user.upload(&project, "unused", b"unused").await.unwrap();
     let case = user.case(&project, "login").await;
@@ -151,6 +152,7 @@ async fn an_engine_reads_the_files_of_its_records_and_no_others() {
         input_file_id: Some(input.id.clone()),
         supporting_files_id: Some("elsewhere/7".into()),
         automation_supporting_files_id: Some(input.id.clone()),
+        automated_test_container_id: Some(container.id.clone()),
         ..TestPlanInput::default()
     };
     let plan = user.create_plan(&case, plan).await.unwrap();
@@ -177,10 +179,12 @@ async fn an_engine_reads_the_files_of_its_records_and_no_others() {
         size: file.size,
         sha256: file.sha256.clone(),
     };
-    assert_eq!(found.files, [of(&input, &plan.id), of(&image, &environment.id)]);
+    let of_plan = [of(&input, &plan.id), of(&container, &plan.id)];
+    assert_eq!(found.files, [&of_plan[..], &[of(&image, &environment.id)]].concat());
     let both = [plan.id.as_str(), environment.id.as_str()];
     assert_eq!(download(&engine, &both, &input.id).await.unwrap(), b"a,b");
     assert_eq!(download(&engine, &both, &image.id).await.unwrap(), b"image");
+    assert_eq!(download(&engine, &both, &container.id).await.unwrap(), b"container");
     for (records, file) in [
         (&both[..], &unused),
         (&both[..1], &image),

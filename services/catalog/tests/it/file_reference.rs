@@ -90,8 +90,15 @@ async fn only_files_of_the_project_can_be_named_by_id() {
         );
         let environment = user.create_environment(&project, lab(Some(id), "")).await;
         assert_eq!(invalid_fields(environment), ["ImageFileId"]);
-        let plan = TestPlanInput { input_file_id: Some(id.clone()), ..TestPlanInput::default() };
-        assert_eq!(invalid_fields(user.create_plan(&case, plan).await), ["InputFileId"]);
+        let plan = TestPlanInput {
+            input_file_id: Some(id.clone()),
+            automated_test_container_id: Some(id.clone()),
+            ..TestPlanInput::default()
+        };
+        assert_eq!(
+            invalid_fields(user.create_plan(&case, plan).await),
+            ["AutomatedTestContainerId", "InputFileId"]
+        );
     }
     let environment = lab(Some(&foreign.id), &foreign.project_id);
     let environment = user.create_environment(&project, environment).await;
@@ -100,6 +107,37 @@ async fn only_files_of_the_project_can_be_named_by_id() {
     user.create_environment(&project, lab(Some(&unknown), "browsers")).await.unwrap();
     let plan = TestPlanInput { input_file_id: Some("file 7".into()), ..TestPlanInput::default() };
     user.create_plan(&case, plan).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_container_of_a_test_is_an_archive_or_the_reference_of_an_image() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let case = user.case(&project, "a").await;
+    let archive = user.upload(&project, "shop.tar", b"image").await.unwrap();
+    let with = |container: &str| TestPlanInput {
+        automated_test_container_id: Some(container.to_owned()),
+        ..TestPlanInput::default()
+    };
+    let mut plan = user.create_plan(&case, with(&archive.id)).await.unwrap();
+    let refused = delete(&user, &archive).await;
+    let message = refused.as_ref().unwrap_err().message().to_owned();
+    assert_eq!(fault(refused), "file_in_use");
+    assert!(message.contains("AutomatedTestContainerId of the test plan"), "{message}");
+
+    let digest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    let fields = ["AutomatedTestContainerId"];
+    for wrong in ["shop@latest", &format!("shop@sha256:{}", &digest[1..])] {
+        let refused = user.update_plan(&case, &plan, with(wrong), &fields).await;
+        assert_eq!(invalid_fields(refused), fields, "{wrong}");
+    }
+    for container in [format!("registry.example.org/shop@sha256:{digest}"), "shop:2.4".to_owned()] {
+        user.create_plan(&case, with(&container)).await.unwrap();
+        plan = user.update_plan(&case, &plan, with(&container), &fields).await.unwrap();
+        assert_eq!(plan.automated_test_container_id, Some(container));
+    }
+    delete(&user, &archive).await.unwrap();
 }
 
 #[tokio::test]

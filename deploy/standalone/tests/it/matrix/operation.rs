@@ -156,7 +156,10 @@ impl Operation {
             "BaseSubjectId" => "baseSubjectId",
             "EnvironmentId" | "SelectedEnvironmentId" => "environmentId",
             // The plan was executed, so its files cannot change; an import keeps ids of other installations.
-            "InputFileId" | "SupportingFilesId" | "AutomationSupportingFilesId"
+            "InputFileId"
+            | "SupportingFilesId"
+            | "AutomationSupportingFilesId"
+            | "AutomatedTestContainerId"
                 if ["update_test_plan", "import_test_cases"].contains(&self.name.as_str()) =>
             {
                 return None;
@@ -168,7 +171,8 @@ impl Operation {
             | "ImageFileId"
             | "InputFileId"
             | "SupportingFilesId"
-            | "AutomationSupportingFilesId" => "fileId",
+            | "AutomationSupportingFilesId"
+            | "AutomatedTestContainerId" => "fileId",
             "FileProjectId" => "projectId",
             "CustomerId" => "customerId",
             "ForeignId" if self.path.ends_with("/project") => "projectId",

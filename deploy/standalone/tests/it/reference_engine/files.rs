@@ -43,7 +43,8 @@ impl Files {
         let case = api.post(&format!("{project}/testcases"), case).await.created();
         let plans = format!("{project}/testcases/{}/testplans", id(&case));
         let plan = json!({"Instances": 2, "InputFileId": input["Id"],
-            "SupportingFilesId": supporting["Id"], "AutomationSupportingFilesId": "share/7"});
+            "SupportingFilesId": supporting["Id"], "AutomationSupportingFilesId": "share/7",
+            "AutomatedTestContainerId": input["Id"]});
         let plan = api.post(&plans, plan).await.created();
         let ready = json!({"Status": "ReadyForExecution"});
         api.put(&format!("{plans}/{}", id(&plan)), ready).await.ok();
@@ -60,6 +61,7 @@ async fn a_command_reads_the_files_of_its_plan_and_its_subject() {
     let dir = test_directory();
     let script = format!(
         "cat \"$ASSAY_SOFTWARE_FILE\" \"$ASSAY_INPUT_FILE\" \"$ASSAY_SUPPORTING_FILES\" >>{dir}/read; \
+         [ \"$ASSAY_AUTOMATED_TEST_CONTAINER\" = \"$ASSAY_INPUT_FILE\" ] && \
          ls \"$ASSAY_FILES\" >{dir}/names; echo \"$ASSAY_FILES\" >{dir}/folder; \
          [ -z \"$ASSAY_AUTOMATION_SUPPORTING_FILES$ASSAY_IMAGE_FILE\" ]",
         dir = dir.display()
