@@ -229,6 +229,45 @@ fn client_part(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    const DOCUMENT: &str = include_str!("../../../../docs/subscribers.md");
+
+    /// Returns the words in backticks of a cell, without those in explanations: in parentheses, or behind a colon.
+    fn words(cell: &str) -> Vec<&str> {
+        let cell = cell.split(':').next().unwrap_or_default();
+        let cell = cell.split('(').map(|part| part.rsplit(')').next().unwrap_or_default());
+        cell.flat_map(|part| part.split('`').skip(1).step_by(2)).collect()
+    }
+
+    #[test]
+    fn the_table_of_events_has_the_events_that_assay_publishes() {
+        let heading = "| Source | Target | Action |\n|---|---|---|\n";
+        let (_, table) = DOCUMENT.split_once(heading).unwrap();
+        let (mut documented, mut before) = (BTreeSet::new(), Vec::new());
+        for row in table.lines().take_while(|row| row.starts_with('|')) {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            let [_, sources, _, actions, _] = cells[..] else { panic!("{row}") };
+            if actions != "the same" {
+                before = words(actions);
+            }
+            assert!(!before.is_empty() && !words(sources).is_empty(), "{row}");
+            for source in words(sources) {
+                for action in &before {
+                    assert!(
+                        documented.insert((source, *action)),
+                        "{source}.{action} is there twice"
+                    );
+                }
+            }
+        }
+        let published: BTreeSet<_> = event_names().collect();
+        let missing: Vec<_> = published.difference(&documented).collect();
+        let unknown: Vec<_> = documented.difference(&published).collect();
+        assert!(
+            missing.is_empty() && unknown.is_empty(),
+            "docs/subscribers.md lacks {missing:?}, and has {unknown:?}, which nothing publishes"
+        );
+    }
+
     #[test]
     fn a_pattern_selects_documented_events_in_any_case() {
         for (text, expected) in [

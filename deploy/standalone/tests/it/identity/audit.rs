@@ -75,6 +75,32 @@ async fn forwarded_addresses_of_untrusted_clients_are_ignored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn secrets_of_pools_are_shown_to_nobody_and_add_no_audit_entry() {
+    let api = Customer::new().await.api;
+    let project = create_project(&api).await;
+    let content = json!({"Name": "PIN", "Content": "a canary in the mine", "IsSecured": true});
+    let pool = json!({"Name": "cards", "Values": [{"Contents": [content]}]});
+    let pool = api.post(&format!("{project}/pools"), pool).await.created();
+    let path = format!("{project}/pools/{}", id(&pool));
+    let read = api.get(&path).await.ok();
+    let written = api.put(&path, json!({"Name": "credit cards"})).await.ok();
+    let listed = api.get(&format!("{project}/pools")).await.ok();
+    for pool in [&pool, &read, &written, &listed[0]] {
+        assert_eq!(pool["Values"][0]["Contents"][0]["Content"], "********", "{pool:#}");
+    }
+
+    // Entries about one customer come in their order, and the first is about the environment.
+    let environment = json!({"Name": "Launch pad", "Password": "sesame"});
+    let environment = api.post(&format!("{project}/environments"), environment).await.created();
+    api.get(&format!("{project}/environments/{}", id(&environment))).await.ok();
+    let entries = eventually("the audit entry", || async {
+        Some(entries(&api, "action=SecretsSeen").await).filter(|entries| !entries.is_empty())
+    })
+    .await;
+    assert!(entries.iter().all(|entry| entry["Target"] == "Environment"), "{entries:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn reading_a_secret_adds_an_audit_entry() {
     let api = Customer::new().await.api;
     let project = create_project(&api).await;
