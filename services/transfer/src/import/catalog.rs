@@ -85,7 +85,7 @@ async fn records(
     key: impl Fn(&Record) -> String,
 ) -> Result<HashMap<String, String>> {
     let archive = format!("{noun}/archive");
-    let mut existing = existing(target, &[(noun, false), (&archive, true)], &key).await?;
+    let mut existing = existing(target, &[(noun, false), (archive.as_str(), true)], &key).await?;
     let (mut ids, mut progress) = (HashMap::new(), Progress::new(noun, None));
     for line in reader.lines::<Record>(file)? {
         let line = line?;

@@ -4,6 +4,7 @@ use std::{
     fs,
     path::Path,
     sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
 };
 
 use axum::{
@@ -11,8 +12,9 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use futures::stream;
+use futures::{StreamExt, stream};
 use serde_json::json;
+use tokio::time::sleep;
 
 use crate::{
     export, import,
@@ -42,8 +44,13 @@ async fn with_contents(contents: impl Fn(usize) -> Response + Send + Sync + 'sta
 
 /// Returns an answer that breaks off after these bytes.
 fn broken(status: StatusCode, bytes: &'static [u8]) -> Response {
-    let chunks = [Ok(Bytes::from_static(bytes)), Err(std::io::Error::other("broken off"))];
-    (status, Body::from_stream(stream::iter(chunks))).into_response()
+    let chunk = stream::iter([Ok(Bytes::from_static(bytes))]);
+    // The chunk leaves the server before the connection breaks.
+    let end = stream::once(async {
+        sleep(Duration::from_millis(200)).await;
+        Err(std::io::Error::other("broken off"))
+    });
+    (status, Body::from_stream(chunk.chain(end))).into_response()
 }
 
 fn contents_in(out: &Path) -> String {
@@ -153,6 +160,19 @@ async fn a_record_that_is_not_that_of_the_file_is_refused() {
         let received = server.received();
         assert!(!received.iter().any(|one| one.contains("/contents")), "{field}: {value}");
     }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_in_place_of_the_folder_is_not_written_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, elsewhere) = (folder.path().join("out"), folder.path().join("elsewhere"));
+    fs::create_dir(&out).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, out.join("storedfiles")).unwrap();
+    let server = with_contents(|_| "abc".into_response()).await;
+    export(&server.url, &out).await.unwrap_err();
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
 }
 
 /// Forges an export with a subject that refers to a file, and this record of the file.
