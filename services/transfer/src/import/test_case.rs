@@ -87,7 +87,7 @@ fn row(case: &Record, files: &HashMap<String, String>) -> Record {
     let plans: Vec<Value> = plans
         .map(|plan| {
             let mut fields = plan["TestPlan"].as_object().map(|plan| only(plan, &OF_PLAN));
-            for fields in &mut fields {
+            if let Some(fields) = &mut fields {
                 unmask(fields);
                 move_files(fields, files);
             }

@@ -33,8 +33,12 @@ async fn create(api: &Api) {
     api.post(&format!("{at}/environments"), environment).await.created();
     let case = json!({"Identifier": "PAY", "Name": "Pay by card", "Description": ""});
     let case = api.post(&format!("{at}/testcases"), case).await.created();
-    let plan = json!({"InputFileId": input["Id"], "SupportingFilesId": "share/7"});
-    api.post(&format!("{at}/testcases/{}/testplans", id(&case)), plan).await.created();
+    let plan = json!({"InputFileId": input["Id"], "SupportingFilesId": "share/7",
+        "AutomatedTestContainerId": input["Id"]});
+    let plans = format!("{at}/testcases/{}/testplans", id(&case));
+    let plan = api.post(&plans, plan).await.created();
+    let malformed = json!({"AutomatedTestContainerId": "registry.example.org/shop@latest"});
+    api.put(&format!("{plans}/{}", id(&plan)), malformed).await.is_problem(422, "invalid");
 }
 
 /// Returns the only record of a list.
@@ -78,6 +82,7 @@ async fn a_project_moves_with_its_files_and_repeating_stores_none_twice() {
     let plans = format!("{at}/testcases/{}/testplans", id(&case));
     let plan = api.get(&format!("{plans}/{}", id(&case["TestPlanList"][0]))).await.ok();
     assert_eq!(named(&plan["InputFileId"]).await, file("input.csv", "MSI"));
+    assert_eq!(plan["AutomatedTestContainerId"], plan["InputFileId"]);
     assert_eq!(plan["SupportingFilesId"], "share/7");
     // The references count, as those of any client.
     let software = format!("{at}/files/{}", subject["SoftwareFileId"].as_str().unwrap());
