@@ -66,7 +66,7 @@ async fn a_project_moves_with_its_files_and_repeating_stores_none_twice() {
         let file = api.get(&format!("{at}/files/{}", reference.as_str().unwrap())).await.ok();
         let contents = api.get(file["Url"].as_str().unwrap()).await.expect(200).body.clone();
         let name = file["Name"].as_str().unwrap().to_owned();
-        (name, String::from_utf8(contents.to_vec()).unwrap())
+        (name, String::from_utf8(contents).unwrap())
     };
     let file = |name: &str, contents: &str| (name.to_owned(), contents.to_owned());
     let project = api.get(&at).await.ok();
