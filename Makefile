@@ -53,6 +53,12 @@ conformance: ## send generated requests for ten minutes and check the answers
 	@ASSAY_CONFORMANCE_SECONDS=600 $(TARGET)/debug/with-servers cargo nextest run --workspace --locked \
 		--profile long -E 'test(/^conformance::/)'
 
+large-files: ## upload a file and an artifact of 5 GiB, the file over connections that break
+	@deploy/local/install test
+	@cargo build --workspace --all-targets --locked
+	@ASSAY_LARGE_FILE_MIB=5120 $(TARGET)/debug/with-servers cargo nextest run --workspace --locked \
+		--profile long -E 'test(/client_of_npm_uploads|larger_than_a_message/)'
+
 chaos: ## attack two replicas of every program for minutes: ASSAY_CHAOS_SECONDS=420
 	@deploy/local/install test
 	@cargo build --workspace --all-targets --locked

@@ -10,7 +10,8 @@ use http::{
     HeaderMap, HeaderValue, Method,
     header::{
         ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-        ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ORIGIN, VARY,
+        ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD,
+        ORIGIN, VARY,
     },
 };
 use url::Url;
@@ -18,11 +19,14 @@ use url::Url;
 /// Headers of requests that scripts may set.
 const REQUEST_HEADERS: &str = "authentication,idempotency-key,last-event-id,traceparent,\
                                x-request-id,authorization,content-type,if-match,if-none-match,\
-                               x-file-name,digest,repr-digest,content-digest,range,if-range";
+                               x-file-name,digest,repr-digest,content-digest,range,if-range,\
+                               tus-resumable,upload-length,upload-offset,upload-metadata,\
+                               upload-checksum";
 
 /// Headers of responses that scripts may read.
 const RESPONSE_HEADERS: &str = "ratelimit,ratelimit-policy,x-request-id,etag,link,location,retry-after,accept-ranges,\
-     content-range,content-disposition,repr-digest";
+     content-range,content-disposition,repr-digest,content-location,tus-resumable,tus-version,tus-extension,\
+     tus-checksum-algorithm,upload-offset,upload-length,upload-metadata,upload-expires,assay-file-id";
 
 /// The origin of a web page, such as `https://dashboard.example.org`.
 #[derive(Clone, Debug)]
@@ -56,10 +60,11 @@ impl Cors {
 
     /// Returns the response to the question of a browser whether it may send a request.
     pub(crate) fn preflight(&self, request: &Request) -> Option<Response> {
-        let asks = !self.0.is_empty() && request.method() == Method::OPTIONS;
+        let is_preflight = request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        let asks = !self.0.is_empty() && is_preflight && request.method() == Method::OPTIONS;
         asks.then(|| {
             let headers = [
-                (ACCESS_CONTROL_ALLOW_METHODS, "GET,POST,PUT,DELETE"),
+                (ACCESS_CONTROL_ALLOW_METHODS, "GET,POST,PUT,PATCH,DELETE"),
                 (ACCESS_CONTROL_ALLOW_HEADERS, REQUEST_HEADERS),
                 (ACCESS_CONTROL_MAX_AGE, "600"),
             ];

@@ -43,6 +43,7 @@ mod share_link;
 mod telemetry;
 mod testrail;
 mod token;
+mod tus;
 mod update;
 mod upload;
 

@@ -14,6 +14,7 @@ pub(crate) fn operations(
         ("GET", &mut item.get),
         ("POST", &mut item.post),
         ("PUT", &mut item.put),
+        ("PATCH", &mut item.patch),
         ("DELETE", &mut item.delete),
     ];
     all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))

@@ -63,7 +63,7 @@ impl Problem {
 
     pub(crate) fn too_large() -> Self {
         let detail = "the body is too large: send at most 1 MiB, 2 MiB with an array of records, \
-                      or 32 MiB with an update, whose fields may have 4 MiB, or an upload";
+                      or 32 MiB with an update, whose fields may have 4 MiB, or an upload of results";
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
     }
 
@@ -75,6 +75,12 @@ impl Problem {
 
     pub(crate) fn unsupported(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail)
+    }
+
+    /// The client speaks another version of the protocol tus.
+    pub(crate) fn unsupported_version() -> Self {
+        let detail = "Tus-Resumable: must be 1.0.0, the version of the protocol";
+        Self::new(StatusCode::PRECONDITION_FAILED, "unsupported_version", detail)
     }
 
     pub(crate) fn too_slow() -> Self {

@@ -30,6 +30,7 @@ mod password;
 mod pool;
 mod project;
 mod results;
+mod resumable;
 mod share_link;
 mod shared;
 mod statistics;
@@ -75,6 +76,7 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
         environment::routes(),
         pool::routes(),
         file::routes(),
+        resumable::routes(),
         execution::routes(),
         artifact::routes(),
         failure::routes(),
@@ -107,6 +109,7 @@ pub(crate) fn slow() -> OpenApiRouter<Services> {
         results::routes(),
         artifact::slow_routes(),
         file::slow_routes(),
+        resumable::slow_routes(),
         test_case::import_routes(),
         automation::slow_routes(),
     ];

@@ -1,11 +1,13 @@
 //! Uploads: bodies that are streamed to a service in chunks, without being held in memory.
 
+mod announced;
 mod file_name;
 mod form_file;
 mod stored_file;
 
 use std::{
     future::{Future, Ready, pending, ready},
+    pin::pin,
     time::Duration,
 };
 
@@ -21,10 +23,15 @@ use futures::{
     stream::{self, Chain, Map, Once},
 };
 use http_body_util::BodyExt;
+use tokio::time::timeout;
 use tonic::Status;
 
 use self::form_file::form_file;
-pub(crate) use self::{file_name::file_name, stored_file::FileUpload};
+pub(crate) use self::{
+    announced::{Announced, is_form},
+    file_name::file_name,
+    stored_file::FileUpload,
+};
 use crate::{
     body::{Bounds, body_error, bounded, media_type},
     problem::Problem,
@@ -32,6 +39,9 @@ use crate::{
 
 /// Maximum time from the start of an upload until its response begins.
 pub(crate) const UPLOAD_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// Maximum time in which a service receives what has arrived of a body that breaks off.
+const DELIVERY: Duration = Duration::from_secs(30);
 
 /// Maximum number of chunks that are queued for a service that is slower than the client.
 const QUEUED: usize = 4;
@@ -136,13 +146,46 @@ impl Upload {
     where
         F: Future<Output = Result<R, Status>>,
     {
+        self.deliver(first, message, call, Duration::ZERO).await
+    }
+
+    /// Calls a service as [`Upload::send`] does. If the body breaks off, the service still receives what has
+    /// arrived before.
+    pub(crate) async fn send_broken<M, R, F>(
+        self,
+        first: M,
+        message: fn(Chunk) -> M,
+        call: impl FnOnce(Messages<M>) -> F,
+    ) -> Result<R, Problem>
+    where
+        F: Future<Output = Result<R, Status>>,
+    {
+        self.deliver(first, message, call, DELIVERY).await
+    }
+
+    /// Calls a service, which has this time to receive what has arrived of a body that breaks off.
+    async fn deliver<M, R, F>(
+        self,
+        first: M,
+        message: fn(Chunk) -> M,
+        call: impl FnOnce(Messages<M>) -> F,
+        patience: Duration,
+    ) -> Result<R, Problem>
+    where
+        F: Future<Output = Result<R, Status>>,
+    {
         let (sender, receiver) = mpsc::channel(QUEUED);
         let messages = stream::once(ready(first)).chain(receiver.map(message));
+        let mut response = pin!(call(messages));
         tokio::select! {
-            response = call(messages) => {
+            response = &mut response => {
                 response.map_err(|status| Problem::from(status).of_parameters())
             }
-            problem = self.feed(sender) => Err(problem),
+            problem = self.feed(sender) => {
+                // The response to the client is why its body cannot be read.
+                let _ = timeout(patience, response).await;
+                Err(problem)
+            }
         }
     }
 

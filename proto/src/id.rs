@@ -88,6 +88,8 @@ ids! {
     FileId "file",
     /// Id of the bytes of files, which files of a project with the same ones share.
     ContentId "content",
+    /// Id of an upload in several requests, of which a file will be made.
+    UploadId "upload",
     ExecutionId "execution",
     TestReportId "test report",
     ReviewId "review",

@@ -26,7 +26,7 @@ impl Bounds {
     /// For a record that clients may send back as they read it.
     pub(crate) const RECORD: Self = Self { size: 32 << 20, ..Self::JSON };
     pub(crate) const UPLOAD: Self = Self { size: 32 << 20, pause: Duration::from_secs(20) };
-    /// For a file that is stored as it arrives. The catalog limits its size.
+    /// For a file that is stored as it arrives. Its service limits its size.
     pub(crate) const FILE: Self = Self { size: usize::MAX, ..Self::UPLOAD };
 }
 

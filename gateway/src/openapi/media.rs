@@ -19,8 +19,11 @@ pub(super) fn describe(operation: &mut Operation) {
         }
     }
     let Some(RefOr::T(body)) = &mut operation.request_body else { return };
-    for content in body.content.values_mut() {
+    for (media_type, content) in &mut body.content {
         let RefOr::T(content) = content else { continue };
+        if !is_text(media_type) {
+            describe_file(content);
+        }
         if let Some(schema) = content.schema.as_ref().and_then(without_null) {
             content.schema = Some(schema);
             body.required = Some(Required::False);

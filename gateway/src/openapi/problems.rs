@@ -20,7 +20,7 @@ use crate::{body, problem::Problem};
 /// and an example.
 type Failure = (u16, &'static str, &'static str, fn(&str, &Operation) -> bool, fn() -> Problem);
 
-const FAILURES: [Failure; 16] = [
+const FAILURES: [Failure; 18] = [
     (400, "Malformed", "The request is malformed", has_input, body::missing),
     (401, "Unauthenticated", "The token is missing or not valid", authenticates, || {
         Fault::Unauthenticated.into()
@@ -43,7 +43,14 @@ const FAILURES: [Failure; 16] = [
         is_conditional,
         || Problem::from(Fault::Stale("project")).of_precondition(true),
     ),
-    (413, "TooLarge", "The body is too large", has_body, Problem::too_large),
+    (
+        412,
+        "UnsupportedVersion",
+        "The version of the protocol is not supported",
+        speaks_tus,
+        Problem::unsupported_version,
+    ),
+    (413, "TooLarge", "The body is too large", has_size, Problem::too_large),
     (415, "Unsupported", "The media type of the body is not supported", has_body, || {
         Problem::unsupported("Content-Type: must be application/json")
     }),
@@ -52,6 +59,10 @@ const FAILURES: [Failure; 16] = [
     }),
     (422, "Invalid", "Fields or parameters are not valid", has_input, || {
         Problem::invalid("Name", "must not be blank")
+    }),
+    (460, "Mismatch", "The body has another checksum", has_checksum, || {
+        let reason = "Upload-Checksum: the body has another checksum".to_owned();
+        Fault::Refused { code: "checksum_mismatch", reason }.into()
     }),
     (429, "Busy", "Too many requests; try again later", always, || {
         Fault::Busy(Duration::from_secs(1)).into()
@@ -101,8 +112,22 @@ fn has_body(_: &str, operation: &Operation) -> bool {
     operation.request_body.is_some()
 }
 
+/// Whether the operation has a body, or announces the size of a file.
+fn has_size(method: &str, operation: &Operation) -> bool {
+    has_body(method, operation) || has(operation, |parameter| parameter.name == "Upload-Length")
+}
+
+fn has_checksum(_: &str, operation: &Operation) -> bool {
+    has(operation, |parameter| parameter.name == "Upload-Checksum")
+}
+
+/// Whether the operation is one of the protocol tus.
+fn speaks_tus(_: &str, operation: &Operation) -> bool {
+    has(operation, |parameter| parameter.name == "Tus-Resumable")
+}
+
 fn has_input(method: &str, operation: &Operation) -> bool {
-    has_body(method, operation)
+    has_size(method, operation)
         || has(operation, |p| p.parameter_in == ParameterIn::Query)
         || has(operation, |p| p.parameter_in == ParameterIn::Path && !p.name.ends_with("Id"))
 }

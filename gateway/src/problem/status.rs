@@ -25,6 +25,9 @@ impl From<Status> for Problem {
     }
 }
 
+/// The code of a body that does not have its checksum, and its status, which tus 1.0 defines.
+const CHECKSUM_MISMATCH: (&str, u16) = ("checksum_mismatch", 460);
+
 /// Translates a fault that a service has returned.
 fn of_fault(status: &Status, details: &ErrorDetails, reason: &str) -> Problem {
     let http = match status.code() {
@@ -34,6 +37,9 @@ fn of_fault(status: &Status, details: &ErrorDetails, reason: &str) -> Problem {
         Code::NotFound => return Problem::not_found(),
         Code::AlreadyExists | Code::Aborted | Code::FailedPrecondition => StatusCode::CONFLICT,
         Code::InvalidArgument if TOO_LARGE.contains(&reason) => StatusCode::PAYLOAD_TOO_LARGE,
+        Code::InvalidArgument if reason == CHECKSUM_MISMATCH.0 => {
+            StatusCode::from_u16(CHECKSUM_MISMATCH.1).unwrap_or(StatusCode::BAD_REQUEST)
+        }
         Code::InvalidArgument => StatusCode::UNPROCESSABLE_ENTITY,
         Code::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
         Code::Unavailable => return unavailable(),

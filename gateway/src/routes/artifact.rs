@@ -11,12 +11,13 @@ use axum::{
 };
 use http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use serde::Deserialize;
+use tonic::{Response as Reply, Status, Streaming};
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::media;
 use crate::{
-    body::media_type,
+    body::Bounds,
     download,
     list::{List, Listing},
     path::{Path, ShortRoutes},
@@ -24,7 +25,7 @@ use crate::{
     query::Query,
     response::{Json, Resource},
     services::{ArtifactFiles, Services},
-    upload::{Chunk, UPLOAD_TIMEOUT, Upload},
+    upload::{Announced, Chunk, Messages, UPLOAD_TIMEOUT, Upload, is_form},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
@@ -44,6 +45,7 @@ impl Resource for Artifact {}
 /// The body of a request as a file, or the file of a form, and its media type.
 struct ArtifactUpload {
     content_type: String,
+    announced: Announced,
     upload: Upload,
 }
 
@@ -51,14 +53,36 @@ impl<S: Sync> FromRequest<S> for ArtifactUpload {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        if media_type(request.headers()).as_deref() == Some("multipart/form-data") {
+        let announced = Announced::of(request.headers())?;
+        if is_form(request.headers()) {
             let (content_type, upload) = Upload::only_file(request).await?;
-            return Ok(Self { content_type, upload });
+            return Ok(Self { content_type, announced, upload });
         }
         let content_type = request.headers().get(CONTENT_TYPE).map(|value| value.to_str());
         let content_type = content_type.transpose().unwrap_or_default().unwrap_or_default();
         let content_type = content_type.to_owned();
-        Ok(Self { content_type, upload: Upload::file(request)? })
+        Ok(Self { content_type, announced, upload: Upload::file_within(request, Bounds::FILE)? })
+    }
+}
+
+impl ArtifactUpload {
+    /// Sends the file to a service, and returns the stored artifact. A call begins its response before the file
+    /// has arrived, so only pauses of the client are limited, not the duration of an upload.
+    async fn send(
+        self,
+        target: UploadArtifactTarget,
+        call: impl AsyncFnOnce(
+            Messages<UploadArtifactRequest>,
+        ) -> Result<Reply<Streaming<Artifact>>, Status>,
+    ) -> Result<Artifact, Problem> {
+        let Self { content_type, announced: Announced { size, sha256 }, upload } = self;
+        let target = UploadArtifactTarget { content_type, size, sha256, ..target };
+        let first = UploadArtifactRequest { target: Some(target), ..Default::default() };
+        let next =
+            |Chunk { bytes, last, .. }| UploadArtifactRequest { target: None, chunk: bytes, last };
+        let stored = upload
+            .send(first, next, async |messages| call(messages).await?.into_inner().message().await);
+        stored.await?.ok_or_else(Problem::internal)
     }
 }
 
@@ -82,15 +106,21 @@ async fn list(
     listing.respond(artifacts.list_artifacts(caller.call(request)).await?).await
 }
 
-/// Stores a file of at most 32 MiB for the results of an execution in mode `External`.
+/// Stores a file for the results of an execution in mode `External`.
 ///
 /// Results can refer to the file by its name wherever they can have a link. A file with the same
-/// name is replaced.
+/// name is replaced. A file may have up to 5 GiB, unless the operator has set another limit. The upload may take
+/// as long as it needs, without pauses of more than 20 seconds. With a SHA-256 in `Repr-Digest`, a file that has not
+/// arrived as it was sent is rejected with 422.
 #[utoipa::path(
     put, path = "/api/projects/{projectId}/executions/{executionId}/results/artifacts/{name}",
     operation_id = "upload_artifact", tag = "Results",
-    params(("name" = String, Path, description = "The name of the file: at most 200 letters, \
-        digits, `.`, `_` and `-`", example = "payment.log")),
+    params(
+        ("name" = String, Path, description = "The name of the file: at most 200 letters, \
+            digits, `.`, `_` and `-`", example = "payment.log"),
+        ("Repr-Digest" = Option<String>, Header, description = "The SHA-256 of the file, unless the body is a form",
+            example = "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"),
+    ),
     request_body(content = media::ArtifactInput, content_type = "multipart/form-data",
         description = media::ARTIFACT, example = json!({"file": media::LOG})),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ArtifactService/UploadArtifact"))),
@@ -100,25 +130,28 @@ async fn upload(
     State(mut artifacts): State<ArtifactFiles>,
     caller: Caller,
     Path((project_id, execution_id, name)): Path<(String, String, String)>,
-    ArtifactUpload { content_type, upload }: ArtifactUpload,
+    upload: ArtifactUpload,
 ) -> Result<Json<Artifact>, Problem> {
-    let target =
-        UploadArtifactTarget { project_id, execution_id, name, content_type, ..Default::default() };
-    let artifact = upload.send(first(target), next, async |messages| {
+    let target = UploadArtifactTarget { project_id, execution_id, name, ..Default::default() };
+    let artifact = upload.send(target, async |messages| {
         artifacts.upload_artifact(caller.call_within(UPLOAD_TIMEOUT, messages)).await
     });
-    Ok(Json(artifact.await?.into_inner()))
+    Ok(Json(artifact.await?))
 }
 
-/// Stores a file of at most 32 MiB for the results of a lease.
+/// Stores a file for the results of a lease.
 ///
 /// Results can refer to the file by its name wherever they can have a link. A file with the same
-/// name is replaced.
+/// name is replaced. The limits are those of files of executions.
 #[utoipa::path(
     put, path = "/api/automation/leases/{leaseId}/artifacts/{name}",
     operation_id = "upload_artifact_of_lease", tag = "Automation",
-    params(("name" = String, Path, description = "The name of the file: at most 200 letters, \
-        digits, `.`, `_` and `-`", example = "payment.log")),
+    params(
+        ("name" = String, Path, description = "The name of the file: at most 200 letters, \
+            digits, `.`, `_` and `-`", example = "payment.log"),
+        ("Repr-Digest" = Option<String>, Header, description = "The SHA-256 of the file, unless the body is a form",
+            example = "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"),
+    ),
     request_body(content = media::ArtifactInput, content_type = "multipart/form-data",
         description = media::ARTIFACT, example = json!({"file": media::LOG})),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ArtifactService/UploadArtifactOfLease"))),
@@ -128,21 +161,13 @@ async fn upload_of_lease(
     State(mut artifacts): State<ArtifactFiles>,
     caller: Caller,
     Path((lease_id, name)): Path<(String, String)>,
-    ArtifactUpload { content_type, upload }: ArtifactUpload,
+    upload: ArtifactUpload,
 ) -> Result<Json<Artifact>, Problem> {
-    let target = UploadArtifactTarget { lease_id, name, content_type, ..Default::default() };
-    let artifact = upload.send(first(target), next, async |messages| {
+    let target = UploadArtifactTarget { lease_id, name, ..Default::default() };
+    let artifact = upload.send(target, async |messages| {
         artifacts.upload_artifact_of_lease(caller.call_within(UPLOAD_TIMEOUT, messages)).await
     });
-    Ok(Json(artifact.await?.into_inner()))
-}
-
-fn first(target: UploadArtifactTarget) -> UploadArtifactRequest {
-    UploadArtifactRequest { target: Some(target), ..Default::default() }
-}
-
-fn next(Chunk { bytes, last, .. }: Chunk) -> UploadArtifactRequest {
-    UploadArtifactRequest { target: None, chunk: bytes, last }
+    Ok(Json(artifact.await?))
 }
 
 /// The parameters of a signed link.

@@ -19,7 +19,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 pub(super) async fn form_file(request: Request) -> Result<(String, Body), Problem> {
     let (parts, body) = request.into_parts();
     let boundary = boundary(&parts.headers)?;
-    let body = bounded(&parts.headers, body, Bounds::UPLOAD)?;
+    let body = bounded(&parts.headers, body, Bounds::FILE)?;
     let mut form = Multipart::new(body.into_data_stream(), boundary);
     while let Some(field) = form.next_field().await.map_err(|error| body_error(&error))? {
         if file_name(field.headers()).is_some() {

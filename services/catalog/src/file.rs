@@ -4,6 +4,7 @@
 mod contents;
 mod intake;
 pub(crate) mod reference;
+pub(crate) mod resumable;
 mod rules;
 mod service;
 pub(crate) mod store;
@@ -21,9 +22,6 @@ pub(crate) use self::contents::Wanted;
 /// Limits of files.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct FileConfig {
-    /// Maximum size of a file, in MiB
-    #[arg(long, env = "ASSAY_LARGEST_FILE_MIB", default_value_t = Self::default().largest_file_mib)]
-    pub largest_file_mib: u32,
     /// Maximum size of the files of a customer, in GiB; 0 for no limit
     #[arg(long, env = "ASSAY_FILES_GIB", default_value_t = Self::default().files_gib)]
     pub files_gib: u32,
@@ -31,7 +29,7 @@ pub struct FileConfig {
 
 impl Default for FileConfig {
     fn default() -> Self {
-        Self { largest_file_mib: 5 << 10, files_gib: 1024 }
+        Self { files_gib: 1024 }
     }
 }
 
@@ -53,16 +51,6 @@ impl Files {
         assay_storage::describe_metrics();
         let store = FileStore::open_synced(store)?;
         Ok(Self { db: db.clone(), store, config, uploads: Shares::new(UPLOADS) })
-    }
-
-    /// Returns the maximum size of a file, in bytes.
-    fn largest(&self) -> u64 {
-        u64::from(self.config.largest_file_mib) << 20
-    }
-
-    fn too_large(&self) -> Fault {
-        let reason = format!("the file is larger than {} MiB", self.config.largest_file_mib);
-        Fault::Refused { code: "too_large", reason }
     }
 
     /// Returns the maximum size of the files of a customer, in bytes, if there is one.

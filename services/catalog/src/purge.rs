@@ -93,7 +93,7 @@ async fn purge_project(db: &PgPool, project: Project, attempt: &Attempt) -> Resu
     Ok(())
 }
 
-/// Removes the files of a project. Their bytes are removed later.
+/// Removes the files and uploads of a project. Their bytes are removed later.
 async fn remove_files(
     db: &PgPool,
     project: Project,
@@ -103,10 +103,12 @@ async fn remove_files(
     loop {
         let (batch, started) = (throttle.batch_size(), Instant::now());
         let mut tx = begin(db).await?;
-        let count = file::store::purge(&mut tx, project.customer_id, project.id, batch).await?;
+        let (customer, id) = (project.customer_id, project.id);
+        let files = file::store::purge(&mut tx, customer, id, batch).await?;
+        let uploads = file::resumable::store::purge(&mut tx, customer, id, batch).await?;
         attempt.progressed(&mut *tx).await?;
         tx.commit().await?;
-        if count < batch {
+        if files.max(uploads) < batch {
             return Ok(());
         }
         throttle.pause(started.elapsed()).await;

@@ -19,7 +19,7 @@ use assay_proto::{
 };
 use assay_rpc::list::Slice;
 use assay_runtime::PublicUrl;
-use assay_storage::{FileStore, FileStoreConfig, Pieces, Place};
+use assay_storage::{FileStore, FileStoreConfig, Pieces, Place, Stored, Terms};
 use sqlx::PgPool;
 use tonic::Status;
 
@@ -34,13 +34,15 @@ pub struct Artifacts {
     links: Links,
     /// Encrypts the secrets of pools.
     pub(crate) seal: Seal,
+    /// Limits the uploads that are stored.
+    uploads: Shares,
     /// Limits the transactions that insert artifacts.
     shares: Shares,
     pub(crate) quota: Quota,
 }
 
-/// Maximum size of a file, in bytes. The gateway has the same limit.
-const LARGEST: u64 = 32 << 20;
+/// Maximum number of uploads at the same time. Each holds up to three parts in memory, of 5 MiB in a bucket.
+const UPLOADS: usize = 32;
 
 /// Maximum number of transactions that insert artifacts at the same time. Other requests need
 /// connections too.
@@ -77,18 +79,24 @@ impl Artifacts {
         let file_store = FileStore::open(&config.file_store)?;
         let links = Links::new(&config.seal, config.public.public_url.clone())?;
         let seal = Seal::new(&config.seal)?;
-        Ok(Self { db: db.clone(), file_store, links, seal, shares: Shares::new(WRITERS), quota })
+        let (uploads, shares) = (Shares::new(UPLOADS), Shares::new(WRITERS));
+        Ok(Self { db: db.clone(), file_store, links, seal, uploads, shares, quota })
     }
 
     /// Stores an artifact. Replaces one of the same name as soon as the new file is complete.
     pub(crate) async fn store(&self, new: NewArtifact, file: Pieces) -> Result<Artifact, Status> {
         rules::check_name(&new.name)?;
         rules::check_content_type(&new.content_type)?;
-        self.quota.claim(new.customer, Kind::Artifacts, 0).await?;
+        self.file_store.check_size(new.announced.size)?;
+        let left = self
+            .quota
+            .left(new.customer, Kind::Artifacts, new.announced.size.unsigned_abs())
+            .await?;
+        let _share = self.uploads.acquire(new.customer).await?;
         let id = ArtifactId::new();
         let NewArtifact { customer, execution, .. } = new;
         stray::insert(&self.db, customer, execution, &[id]).await?;
-        match self.put(&new, id, file).await {
+        match self.put(&new, id, file, left).await {
             Ok((size, replaced, expires)) => {
                 if let Some(replaced) = replaced {
                     self.remove_file(customer, execution, replaced).await;
@@ -111,9 +119,12 @@ impl Artifacts {
         new: &NewArtifact,
         id: ArtifactId,
         file: Pieces,
+        left: Option<(u64, Fault)>,
     ) -> Result<(i64, Option<ArtifactId>, i64), Status> {
-        let size =
-            self.file_store.put(place(new.customer, new.execution, id), LARGEST, file).await?;
+        let renew = stray::renewal(&self.db, new.customer, id);
+        let terms = Terms { left, sha256: new.announced.sha256, renew };
+        let place = place(new.customer, new.execution, id);
+        let Stored { size, .. } = self.file_store.receive(place, file, terms).await?;
         let claimed = usize::try_from(size).map_err(Fault::internal)?;
         self.quota.claim(new.customer, Kind::Artifacts, claimed).await?;
         let _share = self.shares.acquire(new.customer).await?;
@@ -142,7 +153,7 @@ impl Artifacts {
     pub(crate) async fn sweep(&self) -> Result<(), Fault> {
         let mut after = None;
         loop {
-            let files = stray::abandoned(&self.db, after).await?;
+            let files = stray::abandon(&self.db, after).await?;
             let Some(last) = files.last() else { return Ok(()) };
             after = Some(last.artifact);
             for file in files {
@@ -174,7 +185,7 @@ impl Artifacts {
         if has_ended && replaced.is_some() {
             return Err(is_final(&new.name));
         }
-        stray::delete(&mut *tx, new.customer, id).await?;
+        stray::adopt(&mut *tx, new.customer, id).await?;
         if let Some(replaced) = replaced {
             stray::insert(&mut *tx, new.customer, new.execution, &[replaced]).await?;
         }

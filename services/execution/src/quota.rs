@@ -136,7 +136,35 @@ impl Quota {
         kind: Kind,
         size: usize,
     ) -> Result<(), Fault> {
-        let Some(limit) = self.limit(kind) else { return Ok(()) };
+        let size = i64::try_from(size).map_err(Fault::internal)?;
+        self.count(customer, kind, size, size).await.map(drop)
+    }
+
+    /// Returns how much a customer has left, with the fault of more. Refuses a customer that has less than
+    /// this, or nothing, left. Counts nothing: [`Quota::claim`] does at the end.
+    pub(crate) async fn left(
+        &self,
+        customer: CustomerId,
+        kind: Kind,
+        announced: u64,
+    ) -> Result<Option<(u64, Fault)>, Fault> {
+        let announced = i64::try_from(announced).map_err(Fault::internal)?;
+        let Some((used, limit)) = self.count(customer, kind, announced, 0).await? else {
+            return Ok(None);
+        };
+        Ok(Some(((limit - used).unsigned_abs(), kind.exceeded(limit))))
+    }
+
+    /// Refuses a customer that would have more than its limit with `wanted` more, and counts `taken` of it.
+    /// Returns what the customer has, and its limit, if there is one.
+    async fn count(
+        &self,
+        customer: CustomerId,
+        kind: Kind,
+        wanted: i64,
+        taken: i64,
+    ) -> Result<Option<(i64, i64)>, Fault> {
+        let Some(limit) = self.limit(kind) else { return Ok(None) };
         let is_known = self.known().get(&customer).is_some_and(Known::is_fresh);
         if !is_known {
             let used =
@@ -146,16 +174,15 @@ impl Quota {
             known.insert(customer, Known { read: Instant::now(), used });
         }
         let mut known = self.known();
-        let Some(known) = known.get_mut(&customer) else { return Ok(()) };
+        let Some(known) = known.get_mut(&customer) else { return Ok(None) };
         let used = &mut known.used[kind as usize];
-        let size = i64::try_from(size).map_err(Fault::internal)?;
         // A full customer is refused, also if nothing is added yet.
-        if *used + size > limit || *used == limit {
+        if used.saturating_add(wanted) > limit || *used == limit {
             metrics::counter!(watch::REFUSED, "kind" => kind.name()).increment(1);
             return Err(kind.exceeded(limit));
         }
-        *used += size;
-        Ok(())
+        *used += taken;
+        Ok(Some((*used, limit)))
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<CustomerId, Known>> {

@@ -1,8 +1,9 @@
 //! Artifacts of executions: uploads and downloads.
 
 use assay_testkit::{Answer, Api};
+use futures::stream;
 use reqwest::{
-    Method,
+    Body, Method,
     multipart::{Form, Part},
 };
 use serde_json::json;
@@ -46,6 +47,72 @@ async fn a_file_of_a_form_is_stored_byte_for_byte() {
     send(several).await.expect(400);
     let none = Form::new().text("file", "no file");
     assert_eq!(send(none).await.expect(422).json()["errors"][0]["pointer"], "/file");
+}
+
+/// Size of a large artifact, in MiB. `make large-files` uses a larger one.
+const LARGE: &str = "64";
+
+#[expect(clippy::disallowed_methods, reason = "a test has no configuration to be parsed")]
+fn mebibytes() -> u64 {
+    std::env::var("ASSAY_LARGE_FILE_MIB").unwrap_or_else(|_| LARGE.to_owned()).parse().unwrap()
+}
+
+/// Returns a mebibyte of a video, different for each number.
+fn mebibyte(number: u64) -> Vec<u8> {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes().repeat(1 << 17)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_video_that_is_larger_than_a_message_is_uploaded_and_downloaded() {
+    let customer = Customer::new().await;
+    let opened = json!({"Project": "Shop", "TestSet": "Nightly"});
+    let execution = customer.api.post("/api/executions", opened).await.created();
+    let at = format!("/api/executions/{}/results/artifacts/run.webm", id(&execution));
+    let size = mebibytes();
+    let video = stream::iter((0..size).map(|number| Ok::<_, std::io::Error>(mebibyte(number))));
+    let request = customer.api.request(Method::PUT, &at).header("Content-Type", "video/webm");
+    let request = request.header("Content-Length", size << 20);
+    let stored = Answer::of(request.body(Body::wrap_stream(video))).await.ok();
+    assert_eq!(stored["Size"], json!(size << 20));
+
+    let link = stored["Uri"].as_str().unwrap().strip_prefix("https://assay.test").unwrap();
+    let mut video = customer.anonymous().request(Method::GET, link).send().await.unwrap();
+    let (mut pending, mut number) = (Vec::new(), 0);
+    while let Some(chunk) = video.chunk().await.unwrap() {
+        pending.extend_from_slice(&chunk);
+        while pending.len() >= 1 << 20 {
+            let rest = pending.split_off(1 << 20);
+            assert!(pending == mebibyte(number), "mebibyte {number} differs");
+            (pending, number) = (rest, number + 1);
+        }
+    }
+    assert_eq!((pending.len(), number), (0, size));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_or_too_large_artifact_is_refused() {
+    let customer = Customer::new().await;
+    let opened = json!({"Project": "Shop", "TestSet": "Nightly"});
+    let execution = customer.api.post("/api/executions", opened).await.created();
+    let at = format!("/api/executions/{}/results/artifacts", id(&execution));
+    // SHA-256 of `abc`, from FIPS 180-2.
+    let digest = "sha-256=:ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=:";
+    let send = async |body: &'static str| {
+        let request = customer.api.request(Method::PUT, &format!("{at}/a.bin"));
+        Answer::of(request.header("Repr-Digest", digest).body(body)).await
+    };
+    send("abd").await.is_problem(422, "invalid");
+    assert_eq!(send("abc").await.ok()["Size"], 3);
+    let form = Form::new().part("file", Part::bytes(b"abc".to_vec()).file_name("a.bin"));
+    let request = customer.api.request(Method::PUT, &format!("{at}/b.bin"));
+    let request = request.header("Repr-Digest", digest).multipart(form);
+    Answer::of(request).await.is_problem(422, "invalid");
+    // The size is refused before the body is sent.
+    let request = customer.api.request(Method::PUT, &format!("{at}/c.bin"));
+    let request = request.header("Content-Length", (5_u64 << 30) + 1);
+    let never = Body::wrap_stream(stream::pending::<Result<Vec<u8>, std::io::Error>>());
+    Answer::of(request.body(never)).await.is_problem(413, "too_large");
+    assert_eq!(customer.api.get(&at).await.ok().as_array().unwrap().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,8 @@
 //! Files of projects: uploads, downloads, and what remains when the catalog is killed.
 
+mod breaking;
 mod killed;
+mod resumable;
 
 use std::time::Duration;
 

@@ -40,6 +40,8 @@ const PERMISSIONS: [&str; 14] = [
 /// Sends a request and returns only the status, because some answers never end.
 async fn send(api: &Api, operation: &Operation, path: &str, body: Option<Value>) -> u16 {
     let request = api.request(operation.method.clone(), path);
+    let headers = operation.required_headers();
+    let request = headers.fold(request, |request, (name, value)| request.header(name, value));
     let request = match (operation.media_type(), body) {
         (Some("application/json"), Some(body)) => request.json(&body),
         (Some("multipart/form-data"), _) => {

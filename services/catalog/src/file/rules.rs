@@ -7,6 +7,7 @@ use assay_proto::{
     catalog::{FileRange, UploadFileHead},
 };
 use assay_records::Check;
+use assay_storage::parse_sha256;
 
 /// Maximum length of a name, in characters.
 const LONGEST_NAME: usize = 255;
@@ -36,7 +37,7 @@ pub(super) fn valid(head: &UploadFileHead) -> Result<Option<[u8; 32]>, Fault> {
     if head.sha256.is_empty() {
         return Ok(None);
     }
-    sha256("Digest", &head.sha256).map(Some)
+    parse_sha256("Digest", &head.sha256).map(Some)
 }
 
 /// Returns the rule that a name violates, if any. Names are shown and become names of files on the machines
@@ -47,7 +48,9 @@ fn problem_of_name(name: &str) -> Option<String> {
             || matches!(char, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     if name.trim().is_empty() {
-        return Some("is required: send it in X-File-Name or in the form".to_owned());
+        return Some(
+            "is required: send it in X-File-Name, in Upload-Metadata or in the form".to_owned(),
+        );
     }
     if name.chars().count() > LONGEST_NAME {
         return Some(format!("must have at most {LONGEST_NAME} characters"));
@@ -59,21 +62,6 @@ fn problem_of_name(name: &str) -> Option<String> {
         return Some(problem.to_owned());
     }
     None
-}
-
-/// Parses a SHA-256 in hexadecimal digits.
-pub(super) fn sha256(field: &str, text: &str) -> Result<[u8; 32], Fault> {
-    let invalid = || Fault::invalid(field, "must be a SHA-256");
-    let is_hash = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if !is_hash {
-        return Err(invalid());
-    }
-    let mut bytes = [0; 32];
-    for (index, byte) in bytes.iter_mut().enumerate() {
-        let digits = &text[2 * index..2 * index + 2];
-        *byte = u8::from_str_radix(digits, 16).map_err(|_| invalid())?;
-    }
-    Ok(bytes)
 }
 
 /// Returns the content type of a download.
@@ -143,13 +131,5 @@ mod tests {
             assert_eq!(range(first, last), None, "{first:?} {last:?}");
         }
         assert_eq!(resolve(FileRange { first: Some(0), last: None }, 0), None, "an empty file");
-    }
-
-    #[test]
-    fn hashes_have_64_hexadecimal_digits() {
-        assert_eq!(sha256("Digest", &"0A".repeat(32)).unwrap(), [10; 32]);
-        for wrong in ["", "0a", &"0g".repeat(32), &"+a".repeat(32), &"ä".repeat(32)] {
-            assert!(sha256("Digest", wrong).is_err(), "{wrong}");
-        }
     }
 }

@@ -3,23 +3,26 @@
 use assay_auth::Caller;
 use assay_database::begin;
 use assay_proto::{
-    Fault, FileId, ProjectId,
+    Fault, FileId, ProjectId, UploadId,
     catalog::{
-        DeleteFileRequest, DownloadFileRequest, FileBatch, FileContentsBatch, GetFileRequest,
-        ListFilesRequest, StoredFile, UploadFileRequest, file_service_server,
+        AppendUploadRequest, CreateUploadRequest, DeleteFileRequest, DeleteUploadRequest,
+        DownloadFileRequest, FileBatch, FileContentsBatch, GetFileRequest, GetUploadRequest,
+        ListFilesRequest, ResumableUpload, StoredFile, UploadFileRequest, file_service_server,
     },
 };
 use assay_rpc::list::{self, Batches};
+use assay_storage::parse_sha256;
 use futures::stream;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{Files, contents::Wanted, reference, rules, store};
+use super::{Files, contents::Wanted, reference, resumable, store};
 use crate::project::store as projects;
 
 #[tonic::async_trait]
 impl file_service_server::FileService for Files {
     type ListFilesStream = Batches<FileBatch>;
     type UploadFileStream = Batches<StoredFile>;
+    type AppendUploadStream = Batches<ResumableUpload>;
     type DownloadFileStream = Batches<FileContentsBatch>;
 
     async fn list_files(
@@ -30,7 +33,7 @@ impl file_service_server::FileService for Files {
         let ListFilesRequest { project_id, page, sha256 } = request.into_inner();
         let project = ProjectId::from_path(&project_id)?;
         let sha256 = sha256.filter(|text| !text.is_empty());
-        let sha256 = sha256.map(|text| rules::sha256("sha256", &text)).transpose()?;
+        let sha256 = sha256.map(|text| parse_sha256("sha256", &text)).transpose()?;
         let db = self.db.clone();
         list::answer(page, move |slice| {
             let db = db.clone();
@@ -57,6 +60,48 @@ impl file_service_server::FileService for Files {
         let (this, messages) = (self.clone(), request.into_inner());
         let stored = async move { this.receive(&caller, messages).await };
         Ok(Response::new(Box::pin(stream::once(stored))))
+    }
+
+    async fn create_upload(
+        &self,
+        request: Request<CreateUploadRequest>,
+    ) -> Result<Response<ResumableUpload>, Status> {
+        let caller = Caller::of(&request)?;
+        Ok(Response::new(self.begin_upload(&caller, request.into_inner()).await?))
+    }
+
+    async fn get_upload(
+        &self,
+        request: Request<GetUploadRequest>,
+    ) -> Result<Response<ResumableUpload>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let GetUploadRequest { project_id, id } = request.into_inner();
+        let (project, id) = (ProjectId::from_path(&project_id)?, UploadId::from_path(&id)?);
+        Ok(Response::new(resumable::store::get(&self.db, customer, project, id).await?))
+    }
+
+    async fn append_upload(
+        &self,
+        request: Request<Streaming<AppendUploadRequest>>,
+    ) -> Result<Response<Self::AppendUploadStream>, Status> {
+        let caller = Caller::of(&request)?;
+        let (this, messages) = (self.clone(), request.into_inner());
+        let appended = async move { this.append(&caller, messages).await };
+        Ok(Response::new(Box::pin(stream::once(appended))))
+    }
+
+    async fn delete_upload(
+        &self,
+        request: Request<DeleteUploadRequest>,
+    ) -> Result<Response<()>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let DeleteUploadRequest { project_id, id } = request.into_inner();
+        let (project, id) = (ProjectId::from_path(&project_id)?, UploadId::from_path(&id)?);
+        let mut tx = begin(&self.db).await?;
+        projects::lock_shared(&mut tx, customer, project).await?;
+        resumable::store::delete(&mut tx, customer, project, id).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(()))
     }
 
     async fn download_file(

@@ -6,7 +6,7 @@ use assay_proto::{
     catalog::{StoredFile, UploadFileHead},
 };
 use assay_rpc::list::{Rows, Slice};
-use assay_storage::Place;
+use assay_storage::{Place, Stored};
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgPool, PgTransaction};
 use uuid::Uuid;
 
@@ -101,8 +101,7 @@ pub(super) async fn referred(
 pub(super) async fn insert_content(
     tx: &mut PgTransaction<'_>,
     place: Place,
-    sha256: &[u8],
-    size: i64,
+    Stored { size, sha256 }: &Stored,
 ) -> Result<Option<ContentId>, Fault> {
     let inserted = sqlx::query_scalar(
         "insert into content (customer_id, id, project_id, sha256, size)
@@ -111,7 +110,7 @@ pub(super) async fn insert_content(
          returning id",
     );
     let inserted = inserted.bind(place.customer).bind(place.id).bind(place.folder);
-    let inserted = inserted.bind(sha256).bind(size).fetch_optional(&mut **tx).await?;
+    let inserted = inserted.bind(&sha256[..]).bind(size).fetch_optional(&mut **tx).await?;
     if inserted.is_some() {
         return Ok(inserted);
     }
@@ -120,7 +119,7 @@ pub(super) async fn insert_content(
          where customer_id = $1 and project_id = $2 and sha256 = $3
          for key share",
     );
-    let found = found.bind(place.customer).bind(place.folder).bind(sha256);
+    let found = found.bind(place.customer).bind(place.folder).bind(&sha256[..]);
     Ok(found.fetch_optional(&mut **tx).await?)
 }
 

@@ -1,8 +1,9 @@
 //! Bytes that are being stored or removed, in PostgreSQL. The sweep reads those of all customers.
 
 use assay_proto::{ContentId, CustomerId, Fault};
-use assay_storage::Place;
-use sqlx::PgExecutor;
+use assay_storage::{Place, Renew};
+use futures::FutureExt;
+use sqlx::{PgExecutor, PgPool};
 use uuid::Uuid;
 
 /// Inserts bytes before they are stored.
@@ -29,6 +30,15 @@ pub(super) async fn touch(db: impl PgExecutor<'_>, place: Place) -> Result<(), F
     taken(touched.bind(place.customer).bind(place.id).execute(db).await?.rows_affected())
 }
 
+/// Returns what [touches](touch) bytes while they arrive.
+pub(super) fn renewal(db: &PgPool, place: Place) -> Renew {
+    let db = db.clone();
+    Box::new(move || {
+        let db = db.clone();
+        async move { touch(&db, place).await }.boxed()
+    })
+}
+
 /// Deletes the row of bytes that become those of a file. Fails if they are being removed.
 pub(super) async fn adopt(db: impl PgExecutor<'_>, place: Place) -> Result<(), Fault> {
     let adopted = sqlx::query(
@@ -41,6 +51,15 @@ fn taken(rows: u64) -> Result<(), Fault> {
     if rows == 1 { Ok(()) } else { Err(Fault::Unavailable("the upload was given up, and")) }
 }
 
+/// Marks bytes as being removed. Returns whether they are not those of a file or an upload.
+pub(super) async fn condemn(db: impl PgExecutor<'_>, place: Place) -> Result<bool, Fault> {
+    let condemned = sqlx::query(
+        "update stray_content set is_removed = true where customer_id = $1 and content_id = $2",
+    );
+    let condemned = condemned.bind(place.customer).bind(place.id).execute(db).await?;
+    Ok(condemned.rows_affected() > 0)
+}
+
 /// Deletes the row of bytes that were removed.
 pub(super) async fn delete(db: impl PgExecutor<'_>, place: Place) -> Result<(), Fault> {
     sqlx::query("delete from stray_content where customer_id = $1 and content_id = $2")
@@ -51,7 +70,8 @@ pub(super) async fn delete(db: impl PgExecutor<'_>, place: Place) -> Result<(), 
     Ok(())
 }
 
-/// Returns the sum of the sizes of a customer that files have, and that uploads have announced, in bytes.
+/// Returns the sum of the sizes of a customer that files have, and that uploads have announced, in bytes. The
+/// parts of an upload in several requests are within the size that it has announced.
 pub(super) async fn sizes(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -59,13 +79,15 @@ pub(super) async fn sizes(
     let sizes = sqlx::query_as(
         "select (select coalesce(sum(size), 0)::bigint from content where customer_id = $1),
                 (select coalesce(sum(size), 0)::bigint from stray_content
-                 where customer_id = $1 and not is_removed)",
+                 where customer_id = $1 and not is_removed)
+                + (select coalesce(sum(size), 0)::bigint from upload
+                   where customer_id = $1 and file_id is null)",
     );
     Ok(sizes.bind(customer).fetch_one(db).await?)
 }
 
 /// Marks up to 100 abandoned contents after one of them as being removed, and returns where they are. An
-/// upload in progress touches its row every minute.
+/// upload in progress touches its row about every 20 seconds.
 pub(super) async fn abandon(
     db: impl PgExecutor<'_>,
     after: Option<Uuid>,

@@ -7,7 +7,7 @@ use assay_proto::Fault;
 use assay_runtime::Runtime;
 use assay_storage::Place;
 
-use super::{Files, stray};
+use super::{Files, resumable, stray};
 
 /// Interval between two sweeps.
 const INTERVAL: Duration = Duration::from_mins(1);
@@ -26,8 +26,10 @@ impl Files {
         database.every(runtime, "files", INTERVAL, "cannot remove abandoned files", round);
     }
 
-    /// Removes abandoned bytes, of uploads and deletions that did not end. Fails if the store hangs.
+    /// Removes expired uploads, and abandoned bytes of uploads and deletions that did not end. Fails if the store
+    /// hangs.
     pub async fn sweep(&self) -> Result<(), Fault> {
+        resumable::store::expire(&self.db).await?;
         let mut after = None;
         loop {
             let places = stray::abandon(&self.db, after).await?;
@@ -52,6 +54,10 @@ impl Files {
     }
 
     async fn try_remove(&self, place: Place) -> Result<(), Fault> {
+        // A transaction whose outcome was lost may have made them those of a file.
+        if !stray::condemn(&self.db, place).await? {
+            return Ok(());
+        }
         self.store.delete(place).await?;
         stray::delete(&self.db, place).await
     }

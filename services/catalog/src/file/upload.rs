@@ -3,11 +3,11 @@
 use assay_auth::Caller;
 use assay_database::begin;
 use assay_proto::{
-    ContentId, Fault, ProjectId,
+    ContentId, CustomerId, Fault, ProjectId,
     catalog::{StoredFile, UploadFileHead, UploadFileRequest},
 };
-use assay_storage::{Pieces, Place};
-use tokio::sync::oneshot;
+use assay_storage::{Pieces, Place, Stored, Terms};
+use sqlx::{PgExecutor, PgTransaction};
 use tonic::{Status, Streaming};
 
 use super::{Files, intake, rules, store, stray};
@@ -26,13 +26,12 @@ impl Files {
         let announced = opened.target.size.unwrap_or_default().max(0);
         projects::find(&self.db, caller.customer, project).await?;
         let _share = self.uploads.acquire(caller.customer).await?;
-        let left = self.left(caller, announced).await?;
+        let left = self.left(&self.db, caller.customer, announced).await?;
 
         let place = store::place(caller.customer, project, ContentId::new());
         stray::insert(&self.db, place, announced).await?;
-        let (pieces, hash) = opened.contents(&self.db, place, left);
-        let stored = self.store(caller, place, head, expected, (pieces, hash)).await;
-        match stored {
+        let terms = Terms { left, sha256: expected, renew: stray::renewal(&self.db, place) };
+        match self.store(caller, place, head, opened.contents(), terms).await {
             Ok((file, true)) => Ok(file),
             Ok((file, false)) => {
                 self.remove(place).await;
@@ -47,12 +46,15 @@ impl Files {
 
     /// Returns how many bytes the customer has left, with the fault of more. Fails if the announced ones are
     /// more.
-    async fn left(&self, caller: &Caller, announced: i64) -> Result<Option<(u64, Fault)>, Fault> {
-        if u64::try_from(announced).is_ok_and(|announced| announced > self.largest()) {
-            return Err(self.too_large());
-        }
+    pub(super) async fn left(
+        &self,
+        db: impl PgExecutor<'_>,
+        customer: CustomerId,
+        announced: i64,
+    ) -> Result<Option<(u64, Fault)>, Fault> {
+        self.store.check_size(announced)?;
         let Some(limit) = self.limit() else { return Ok(None) };
-        let (stored, uploading) = stray::sizes(&self.db, caller.customer).await?;
+        let (stored, uploading) = stray::sizes(db, customer).await?;
         let left = limit.saturating_sub(stored).saturating_sub(uploading);
         if announced > left || left <= 0 {
             return Err(self.exceeded());
@@ -67,16 +69,11 @@ impl Files {
         caller: &Caller,
         place: Place,
         head: UploadFileHead,
-        expected: Option<[u8; 32]>,
-        (pieces, hash): (Pieces, oneshot::Receiver<Vec<u8>>),
+        pieces: Pieces,
+        terms: Terms,
     ) -> Result<(StoredFile, bool), Status> {
-        let size = self.store.put(place, self.largest(), pieces).await?;
-        let sha256 = hash.await.map_err(Fault::internal)?;
-        if expected.is_some_and(|expected| expected[..] != sha256) {
-            let problem = "is not the SHA-256 of the file that has arrived: send it again";
-            return Err(Fault::invalid("digest", problem).into());
-        }
-        Ok(self.insert(caller, place, &head, &sha256, size).await?)
+        let stored = self.store.receive(place, pieces, terms).await?;
+        Ok(self.insert(caller, place, &head, &stored).await?)
     }
 
     async fn insert(
@@ -84,26 +81,38 @@ impl Files {
         caller: &Caller,
         place: Place,
         head: &UploadFileHead,
-        sha256: &[u8],
-        size: i64,
+        stored: &Stored,
+    ) -> Result<(StoredFile, bool), Fault> {
+        let mut tx = begin(&self.db).await?;
+        let inserted = self.insert_in(&mut tx, caller, place, head, stored).await?;
+        tx.commit().await?;
+        Ok(inserted)
+    }
+
+    /// Inserts the file of stored bytes as [`Files::store`] does, as a part of a transaction.
+    pub(super) async fn insert_in(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        caller: &Caller,
+        place: Place,
+        head: &UploadFileHead,
+        stored: &Stored,
     ) -> Result<(StoredFile, bool), Fault> {
         let project = ProjectId(place.folder);
-        let mut tx = begin(&self.db).await?;
-        projects::lock_shared(&mut tx, caller.customer, project).await?;
-        store::lock_quota(&mut tx, caller.customer).await?;
-        let content = store::insert_content(&mut tx, place, sha256, size).await?;
+        projects::lock_shared(tx, caller.customer, project).await?;
+        store::lock_quota(tx, caller.customer).await?;
+        let content = store::insert_content(tx, place, stored).await?;
         // Only a deletion removes contents, and it waits for the lock of the project.
         let content = content.ok_or(Fault::Unavailable("the file"))?;
         let is_new = content.0 == place.id;
         if is_new {
-            stray::adopt(&mut *tx, place).await?;
-            let (stored, _) = stray::sizes(&mut *tx, caller.customer).await?;
+            stray::adopt(&mut **tx, place).await?;
+            let (stored, _) = stray::sizes(&mut **tx, caller.customer).await?;
             if self.limit().is_some_and(|limit| stored > limit) {
                 return Err(self.exceeded());
             }
         }
-        let file = store::insert(&mut tx, caller, project, content, head).await?;
-        tx.commit().await?;
+        let file = store::insert(tx, caller, project, content, head).await?;
         Ok((file, is_new))
     }
 }

@@ -1,8 +1,9 @@
 //! Files of projects: their rows, their bytes, and what remains of uploads and deletions that did not end.
 
+mod resumable;
+
 use std::path::{Path, PathBuf};
 
-use assay_catalog::FileConfig;
 use assay_proto::catalog::*;
 use futures::{StreamExt, TryStreamExt, stream};
 use tonic::Response;
@@ -119,7 +120,7 @@ async fn the_same_contents_are_stored_once_in_a_project_until_the_last_file_is_d
 
 #[tokio::test]
 async fn a_refused_or_broken_upload_leaves_nothing() {
-    let world = World::start_with_files(FileConfig { largest_file_mib: 2, files_gib: 1 }).await;
+    let world = World::start_with_files(2, 1).await;
     let user = world.user().await;
     let project = user.project().await;
     let mut wrong = messages(&project, "a.msi", b"MSI");
@@ -150,7 +151,7 @@ async fn a_refused_or_broken_upload_leaves_nothing() {
 
 #[tokio::test]
 async fn a_customer_has_no_more_bytes_than_its_limit() {
-    let world = World::start_with_files(FileConfig { largest_file_mib: 2048, files_gib: 1 }).await;
+    let world = World::start_with_files(2048, 1).await;
     let (user, other) = (world.user().await, world.user().await);
     let (project, elsewhere) = (user.project().await, other.project().await);
     user.upload(&project, "a.msi", b"MSI").await.unwrap();

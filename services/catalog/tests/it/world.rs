@@ -42,21 +42,28 @@ impl World {
 
     /// Starts a catalog with these encryption keys.
     pub(crate) async fn start_with(encryption_keys: SecretString) -> Self {
-        Self::start_with_all(encryption_keys, FileConfig::default()).await
+        Self::start_with_all(encryption_keys, FileConfig::default(), None).await
     }
 
-    /// Starts a catalog with these limits of files.
-    pub(crate) async fn start_with_files(limits: FileConfig) -> Self {
-        Self::start_with_all(new_seal_key("test").unwrap(), limits).await
+    /// Starts a catalog with these limits: the size of a file in MiB, and of the files of a customer in GiB.
+    pub(crate) async fn start_with_files(largest_file_mib: u32, files_gib: u32) -> Self {
+        let (limits, largest) = (FileConfig { files_gib }, Some(largest_file_mib));
+        Self::start_with_all(new_seal_key("test").unwrap(), limits, largest).await
     }
 
-    async fn start_with_all(encryption_keys: SecretString, limits: FileConfig) -> Self {
+    async fn start_with_all(
+        encryption_keys: SecretString,
+        limits: FileConfig,
+        largest_file_mib: Option<u32>,
+    ) -> Self {
         let database = TestDatabase::create("catalog", &assay_catalog::migrations()).await.unwrap();
         let (options, database_url) = (database.options, database.url);
         let db = PgPoolOptions::new().max_connections(8).connect_with(options).await.unwrap();
         let keys = TestKeys::generate();
         let folder = test_dir().unwrap().join(Uuid::now_v7().to_string());
-        let files = Files::open(&db, &FileStoreConfig::folder(&folder), limits).unwrap();
+        let mut store = FileStoreConfig::folder(&folder);
+        store.largest_file_mib = largest_file_mib.unwrap_or(store.largest_file_mib);
+        let files = Files::open(&db, &store, limits).unwrap();
         let channel = serve(&db, &keys, encryption_keys, &files).await;
         Self { db, database_url, keys, channel, folder, files }
     }

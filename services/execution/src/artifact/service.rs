@@ -16,7 +16,7 @@ use assay_rpc::{
     body::open,
     list::{Batches, answer},
 };
-use assay_storage::Pieces;
+use assay_storage::{Pieces, parse_sha256};
 use futures::{StreamExt, TryStreamExt, stream};
 use tonic::{Request, Response, Status, Streaming};
 
@@ -24,12 +24,14 @@ use super::{
     Artifacts,
     link::forbidden,
     place, rules,
-    store::{self, NewArtifact},
+    store::{self, Announced, NewArtifact},
 };
 
 #[tonic::async_trait]
 impl artifact_service_server::ArtifactService for Artifacts {
     type ListArtifactsStream = Batches<ArtifactsBatch>;
+    type UploadArtifactStream = Batches<Artifact>;
+    type UploadArtifactOfLeaseStream = Batches<Artifact>;
     type DownloadArtifactStream = Batches<ArtifactBatch>;
 
     async fn list_artifacts(
@@ -52,42 +54,21 @@ impl artifact_service_server::ArtifactService for Artifacts {
     async fn upload_artifact(
         &self,
         request: Request<Streaming<UploadArtifactRequest>>,
-    ) -> Result<Response<Artifact>, Status> {
+    ) -> Result<Response<Self::UploadArtifactStream>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let (target, file) = open_file(request.into_inner()).await?;
-        let project = ProjectId::from_path_unless_empty(&target.project_id)?;
-        let execution = ExecutionId::from_path(&target.execution_id)?;
-        let state = execution::store::find(&self.db, customer, project, execution).await?;
-        require_external(&state)?;
-        let artifact = NewArtifact {
-            customer,
-            execution,
-            owner: execution.0,
-            lease: None,
-            name: target.name,
-            content_type: target.content_type,
-        };
-        Ok(Response::new(self.store(artifact, file).await?))
+        let (this, messages) = (self.clone(), request.into_inner());
+        let stored = async move { this.receive(customer, messages).await };
+        Ok(Response::new(Box::pin(stream::once(stored))))
     }
 
     async fn upload_artifact_of_lease(
         &self,
         request: Request<Streaming<UploadArtifactRequest>>,
-    ) -> Result<Response<Artifact>, Status> {
+    ) -> Result<Response<Self::UploadArtifactOfLeaseStream>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let (target, file) = open_file(request.into_inner()).await?;
-        let id = LeaseId::from_path(&target.lease_id)?;
-        let schedule = lease::store::schedule_of(&self.db, customer, id).await?;
-        lease::store::check_not_lost(&self.db, customer, id).await?;
-        let artifact = NewArtifact {
-            customer,
-            execution: schedule.execution_id,
-            owner: schedule.test_report_id.0,
-            lease: Some(id),
-            name: target.name,
-            content_type: target.content_type,
-        };
-        Ok(Response::new(self.store(artifact, file).await?))
+        let (this, messages) = (self.clone(), request.into_inner());
+        let stored = async move { this.receive_of_lease(customer, messages).await };
+        Ok(Response::new(Box::pin(stream::once(stored))))
     }
 
     async fn download_artifact(
@@ -116,6 +97,60 @@ impl artifact_service_server::ArtifactService for Artifacts {
         let file = stream::iter([Ok(head)]).chain(chunks.map_err(Status::from));
         Ok(Response::new(Box::pin(file)))
     }
+}
+
+impl Artifacts {
+    /// Receives and stores a file of an execution.
+    async fn receive(
+        &self,
+        customer: CustomerId,
+        messages: Streaming<UploadArtifactRequest>,
+    ) -> Result<Artifact, Status> {
+        let (target, file) = open_file(messages).await?;
+        let project = ProjectId::from_path_unless_empty(&target.project_id)?;
+        let execution = ExecutionId::from_path(&target.execution_id)?;
+        let state = execution::store::find(&self.db, customer, project, execution).await?;
+        require_external(&state)?;
+        let artifact = NewArtifact {
+            customer,
+            execution,
+            owner: execution.0,
+            lease: None,
+            announced: announced(&target)?,
+            name: target.name,
+            content_type: target.content_type,
+        };
+        self.store(artifact, file).await
+    }
+
+    /// Receives and stores a file of a lease.
+    async fn receive_of_lease(
+        &self,
+        customer: CustomerId,
+        messages: Streaming<UploadArtifactRequest>,
+    ) -> Result<Artifact, Status> {
+        let (target, file) = open_file(messages).await?;
+        let id = LeaseId::from_path(&target.lease_id)?;
+        let schedule = lease::store::schedule_of(&self.db, customer, id).await?;
+        lease::store::check_not_lost(&self.db, customer, id).await?;
+        let artifact = NewArtifact {
+            customer,
+            execution: schedule.execution_id,
+            owner: schedule.test_report_id.0,
+            lease: Some(id),
+            announced: announced(&target)?,
+            name: target.name,
+            content_type: target.content_type,
+        };
+        self.store(artifact, file).await
+    }
+}
+
+/// Returns what the client has said about a file.
+fn announced(target: &UploadArtifactTarget) -> Result<Announced, Fault> {
+    let sha256 = Some(&target.sha256).filter(|text| !text.is_empty());
+    let sha256 = sha256.map(|text| parse_sha256("Digest", text)).transpose()?;
+    Ok(Announced { size: target.size.unwrap_or_default().max(0), sha256 })
 }
 
 /// Reads the target of an upload. Returns it with the chunks of the file, up to the one that is

@@ -6,7 +6,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::PgTransaction;
 use tonic::Status;
 
-use super::{Artifacts, LARGEST, place, stray};
+use super::{Artifacts, place, stray};
 use crate::quota::Kind;
 
 /// Number of files of an upload that are being stored at the same time.
@@ -58,8 +58,7 @@ impl Artifacts {
         let stored = ids.into_iter().zip(files).map(|(id, file)| async move {
             let NewFile { name, content_type, contents } = file;
             let contents = Box::pin(stream::iter([Ok(contents)]));
-            let size =
-                self.file_store.put(place(customer, execution, id), LARGEST, contents).await?;
+            let size = self.file_store.put(place(customer, execution, id), contents).await?;
             Ok(Staged { id, name, content_type, size })
         });
         stream::iter(stored).buffered(FILES_AT_A_TIME).try_collect().await

@@ -20,6 +20,16 @@ pub(crate) struct NewArtifact {
     pub(crate) lease: Option<LeaseId>,
     pub(crate) name: String,
     pub(crate) content_type: String,
+    pub(crate) announced: Announced,
+}
+
+/// What a client has said about a file before it has arrived.
+#[derive(Default)]
+pub(crate) struct Announced {
+    /// Size in bytes, or 0.
+    pub(crate) size: i64,
+    /// SHA-256 that the file must have.
+    pub(crate) sha256: Option<[u8; 32]>,
 }
 
 /// A stored artifact, as far as a download needs it.

@@ -1,7 +1,9 @@
 //! Files that are being stored or removed, in PostgreSQL. The cleanup reads those of all customers.
 
 use assay_proto::{ArtifactId, CustomerId, ExecutionId, Fault};
-use sqlx::{FromRow, PgExecutor};
+use assay_storage::Renew;
+use futures::FutureExt;
+use sqlx::{FromRow, PgExecutor, PgPool};
 
 /// A file that may be in the store without being an artifact.
 #[derive(FromRow)]
@@ -30,7 +32,40 @@ pub(super) async fn insert(
     Ok(())
 }
 
-/// Deletes a file that was removed or has become an artifact.
+/// Returns what records that the upload of a file is in progress. It fails if the file is being removed.
+pub(super) fn renewal(db: &PgPool, customer: CustomerId, id: ArtifactId) -> Renew {
+    let db = db.clone();
+    Box::new(move || {
+        let db = db.clone();
+        async move { touch(&db, customer, id).await }.boxed()
+    })
+}
+
+async fn touch(db: &PgPool, customer: CustomerId, id: ArtifactId) -> Result<(), Fault> {
+    let touched = sqlx::query(
+        "update stray_file set since = now()
+         where customer_id = $1 and artifact_id = $2 and not is_removed",
+    );
+    taken(touched.bind(customer).bind(id).execute(db).await?.rows_affected())
+}
+
+/// Deletes a file that becomes an artifact. Fails if it is being removed.
+pub(super) async fn adopt(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: ArtifactId,
+) -> Result<(), Fault> {
+    let adopted = sqlx::query(
+        "delete from stray_file where customer_id = $1 and artifact_id = $2 and not is_removed",
+    );
+    taken(adopted.bind(customer).bind(id).execute(db).await?.rows_affected())
+}
+
+fn taken(rows: u64) -> Result<(), Fault> {
+    if rows == 1 { Ok(()) } else { Err(Fault::Unavailable("the upload was given up, and")) }
+}
+
+/// Deletes a file that was removed.
 pub(super) async fn delete(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -44,18 +79,29 @@ pub(super) async fn delete(
     Ok(())
 }
 
-/// Lists up to 100 abandoned files after one of them. Storing a file takes far less than an hour.
-pub(super) async fn abandoned(
+/// Marks up to 100 abandoned files after one of them as being removed, and returns them. An upload in progress
+/// renews its row about every 20 seconds.
+pub(super) async fn abandon(
     db: impl PgExecutor<'_>,
     after: Option<ArtifactId>,
 ) -> Result<Vec<Stray>, Fault> {
     let files = sqlx::query_as(
-        "select customer_id as customer, execution_id as execution, artifact_id as artifact
-         from stray_file
-         where since < now() - interval '1 hour'
-           and artifact_id > coalesce($1, '00000000-0000-0000-0000-000000000000')
-         order by artifact_id
-         limit 100",
+        "with abandoned as (
+             select customer_id, artifact_id from stray_file
+             where since < now() - interval '1 hour'
+               and artifact_id > coalesce($1, '00000000-0000-0000-0000-000000000000')
+             order by artifact_id
+             limit 100
+             for update skip locked
+         ), marked as (
+             update stray_file stray set is_removed = true
+             from abandoned
+             where stray.customer_id = abandoned.customer_id
+               and stray.artifact_id = abandoned.artifact_id
+             returning stray.customer_id, stray.execution_id, stray.artifact_id
+         )
+         select customer_id as customer, execution_id as execution, artifact_id as artifact
+         from marked order by artifact_id",
     );
     Ok(files.bind(after).fetch_all(db).await?)
 }

@@ -11,7 +11,10 @@ use sqlx::PgPool;
 use tonic::{Code, Status};
 
 use super::store::{self, EndedLog};
-use crate::artifact::{Artifacts, store::NewArtifact};
+use crate::artifact::{
+    Artifacts,
+    store::{Announced, NewArtifact},
+};
 
 /// Interval between rounds.
 const PERIOD: Duration = Duration::from_secs(2);
@@ -87,6 +90,7 @@ async fn put(
         lease: None,
         name,
         content_type: "text/plain; charset=utf-8".to_owned(),
+        announced: Announced::default(),
     };
     let db = db.clone();
     let pieces = stream::try_unfold(0, move |from| {

@@ -25,9 +25,9 @@ async fn upload(
     let target = UploadArtifactTarget {
         project_id: world.project.clone(),
         execution_id: execution.to_owned(),
-        lease_id: String::new(),
         name: name.to_owned(),
         content_type: content_type.to_owned(),
+        ..UploadArtifactTarget::default()
     };
     let head = UploadArtifactRequest { target: Some(target), ..Default::default() };
     let chunks = file
@@ -35,8 +35,7 @@ async fn upload(
         .map(|chunk| UploadArtifactRequest { chunk: chunk.to_vec().into(), ..Default::default() });
     let end = UploadArtifactRequest { last: true, ..Default::default() };
     let messages: Vec<_> = [head].into_iter().chain(chunks).chain(whole.then_some(end)).collect();
-    let request = world.user.call(stream::iter(messages));
-    Ok(world.artifacts().upload_artifact(request).await?.into_inner())
+    world.send_artifact(stream::iter(messages)).await
 }
 
 /// Returns the request that a link stands for.
@@ -213,7 +212,8 @@ async fn upload_for_lease(
     };
     let message = UploadArtifactRequest { target: Some(target), chunk: file.into(), last: true };
     let request = world.user.call(stream::iter([message]));
-    Ok(world.artifacts().upload_artifact_of_lease(request).await?.into_inner())
+    let stored = world.artifacts().upload_artifact_of_lease(request).await?;
+    Ok(stored.into_inner().message().await?.expect("the stored file"))
 }
 
 #[tokio::test]
@@ -307,7 +307,8 @@ async fn an_upload_is_recorded_before_its_file_is_stored() -> Result<()> {
     let slow = world.user.call(stream::iter([head]).chain(stream::pending()));
     let mut artifacts = world.artifacts();
     let mut upload = JoinSet::new();
-    upload.spawn(async move { artifacts.upload_artifact(slow).await.map(drop) });
+    upload
+        .spawn(async move { artifacts.upload_artifact(slow).await?.into_inner().message().await });
     let recorded = "select count(*) from stray_file";
     let is_recorded = async || (world.count(recorded).await.ok()? == 1).then_some(());
     assay_testkit::eventually("a record of the upload", is_recorded).await;

@@ -31,6 +31,7 @@ async fn hanging(world: &World) -> Result<(Artifacts, JoinSet<()>)> {
         s3_region: "us-east-1".to_owned(),
         s3_access_key_id: Some("key".to_owned()),
         s3_secret_access_key: Some("secret".into()),
+        largest_file_mib: 32,
     };
     let config = ArtifactConfig { file_store, ..world.artifact_config.clone() };
     let quota = Quota::new(&world.db, QuotaConfig::default());

@@ -258,11 +258,13 @@ impl Drop for World {
     }
 }
 
-/// Returns settings that store artifacts in this folder.
+/// Returns settings that store artifacts of at most 32 MiB in this folder.
 pub(crate) fn artifacts(folder: &Path) -> Result<ArtifactConfig> {
+    let folder = FileStoreConfig::folder(folder);
+    let file_store = FileStoreConfig { largest_file_mib: 32, ..folder };
     let seal = SealConfig { encryption_keys: new_seal_key("test")? };
     let public = PublicUrl { public_url: "https://assay.test".parse()? };
-    Ok(ArtifactConfig { file_store: FileStoreConfig::folder(folder), seal, public })
+    Ok(ArtifactConfig { file_store, seal, public })
 }
 
 /// Starts a server and returns its address.

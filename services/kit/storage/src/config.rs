@@ -23,7 +23,13 @@ pub struct FileStoreConfig {
     /// Secret of the access key
     #[arg(long, env = "ASSAY_S3_SECRET_ACCESS_KEY", hide_env_values = true)]
     pub s3_secret_access_key: Option<SecretString>,
+    /// Maximum size of a file or an artifact, in MiB
+    #[arg(long, env = "ASSAY_LARGEST_FILE_MIB", default_value_t = LARGEST_FILE_MIB)]
+    pub largest_file_mib: u32,
 }
+
+/// Default of the maximum size of a file, in MiB.
+const LARGEST_FILE_MIB: u32 = 5 << 10;
 
 impl FileStoreConfig {
     /// Returns the settings of a store in a folder.
@@ -34,6 +40,7 @@ impl FileStoreConfig {
             s3_region: String::new(),
             s3_access_key_id: None,
             s3_secret_access_key: None,
+            largest_file_mib: LARGEST_FILE_MIB,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! owns them. A service records an id before it stores bytes under it, and shows the bytes in the
 //! transaction that makes them a record, so bytes without a record are found and removed later.
 
+mod arrival;
 mod call;
 mod config;
 #[cfg(test)]
@@ -24,8 +25,15 @@ use tokio::time::timeout;
 use tonic::Status;
 use uuid::Uuid;
 
-use self::call::{TIMEOUT, available, measured, within};
-pub use self::{call::describe_metrics, config::FileStoreConfig};
+use self::{
+    arrival::{Arrival, too_large},
+    call::{TIMEOUT, available, measured, within},
+};
+pub use self::{
+    arrival::{Renew, Stored, Terms, parse_sha256},
+    call::describe_metrics,
+    config::FileStoreConfig,
+};
 
 /// The chunks of an uploaded file, as they arrive.
 pub type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send>>;
@@ -63,6 +71,8 @@ pub struct FileStore {
     store: Arc<dyn ObjectStore>,
     /// The folder, if the store is one.
     folder: Option<PathBuf>,
+    /// Maximum size of a file, in bytes.
+    largest: u64,
 }
 
 impl FileStore {
@@ -79,8 +89,9 @@ impl FileStore {
 
     fn open_with(config: &FileStoreConfig, is_synced: bool) -> anyhow::Result<Self> {
         let artifacts = config.artifacts.as_deref().context("set ASSAY_ARTIFACTS")?;
+        let largest = u64::from(config.largest_file_mib) << 20;
         let Some(bucket) = artifacts.strip_prefix("s3://") else {
-            return Self::in_folder(artifacts, is_synced);
+            return Self::in_folder(artifacts, is_synced, largest);
         };
         let (bucket, folder) = bucket.split_once('/').unwrap_or((bucket, ""));
         let mut builder =
@@ -95,28 +106,45 @@ impl FileStore {
             builder = builder.with_access_key_id(id).with_secret_access_key(secret.expose_secret());
         }
         let store = builder.build().context("invalid ASSAY_ARTIFACTS or ASSAY_S3_…")?;
-        Ok(Self { store: Arc::new(PrefixStore::new(store, folder)), folder: None })
+        let store = Arc::new(PrefixStore::new(store, folder));
+        Ok(Self { store, folder: None, largest })
     }
 
-    fn in_folder(folder: &str, is_synced: bool) -> anyhow::Result<Self> {
+    fn in_folder(folder: &str, is_synced: bool, largest: u64) -> anyhow::Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {folder}"))?;
         let store = LocalFileSystem::new_with_prefix(folder)?
             .with_automatic_cleanup(true)
             .with_fsync(is_synced);
-        Ok(Self { store: Arc::new(store), folder: Some(folder.into()) })
+        Ok(Self { store: Arc::new(store), folder: Some(folder.into()), largest })
     }
 
-    /// Stores a file of at most `largest` bytes, and returns its size in bytes. An incomplete or too large
-    /// file is not stored.
-    pub async fn put(&self, place: Place, largest: u64, mut file: Pieces) -> Result<i64, Status> {
+    /// Fails if a file of this size in bytes would be larger than files may be.
+    pub fn check_size(&self, size: i64) -> Result<(), Fault> {
+        let fits = u64::try_from(size).is_ok_and(|size| size <= self.largest);
+        if fits { Ok(()) } else { Err(too_large(self.largest)) }
+    }
+
+    /// Stores a file as [`FileStore::receive`] does, and returns its size in bytes.
+    pub async fn put(&self, place: Place, file: Pieces) -> Result<i64, Status> {
+        Ok(self.receive(place, file, Terms::default()).await?.size)
+    }
+
+    /// Stores a file. One that is incomplete or too large, or that does not meet the terms, is not stored.
+    pub async fn receive(
+        &self,
+        place: Place,
+        mut file: impl Stream<Item = Result<Bytes, Status>> + Send + Unpin,
+        terms: Terms,
+    ) -> Result<Stored, Status> {
         let path = place.path();
         let upload = available(measured("begin", self.store.put_multipart(&path)).await)?;
         let part = if self.folder.is_some() { PART_OF_FOLDER } else { PART };
         let mut upload = WriteMultipart::new_with_chunk_size(upload, part);
-        match fill(&mut upload, largest, &mut file).await {
-            Ok(size) => {
+        let arrival = Arrival::new(terms, self.largest);
+        match fill(&mut upload, arrival, &mut file).await {
+            Ok(stored) => {
                 available(measured("finish", upload.finish()).await)?;
-                Ok(size)
+                Ok(stored)
             }
             Err(status) => {
                 if let Err(error) = measured("abort", upload.abort()).await {
@@ -202,20 +230,19 @@ impl FileStore {
 }
 
 /// Sends the chunks of a file to the store, as fast as it accepts them.
-async fn fill(upload: &mut WriteMultipart, largest: u64, file: &mut Pieces) -> Result<i64, Status> {
-    let mut size = 0;
+async fn fill(
+    upload: &mut WriteMultipart,
+    mut arrival: Arrival,
+    file: &mut (impl Stream<Item = Result<Bytes, Status>> + Send + Unpin),
+) -> Result<Stored, Status> {
     let late = |_| Fault::Malformed("the body did not arrive in time".to_owned());
     while let Some(piece) = timeout(TIMEOUT, file.next()).await.map_err(late)? {
         let piece = piece?;
-        size += piece.len() as u64;
-        if size > largest {
-            let reason = format!("the file is larger than {} MiB", largest >> 20);
-            return Err(Fault::Refused { code: "too_large", reason }.into());
-        }
+        arrival.add(&piece).await?;
         available(measured("write", upload.wait_for_capacity(PARTS)).await)?;
         upload.put(piece);
     }
-    Ok(i64::try_from(size).unwrap_or(i64::MAX))
+    Ok(arrival.end()?)
 }
 
 /// Returns the next chunks of a file as one; none at its end.

@@ -8,10 +8,11 @@ fn pieces(pieces: Vec<Result<Bytes, Status>>) -> Pieces {
     Box::pin(stream::iter(pieces))
 }
 
+/// Opens a store of files of at most 3 MiB.
 fn opened() -> (tempfile::TempDir, FileStore) {
     let folder = tempfile::tempdir().unwrap();
-    let store = FileStore::open_synced(&FileStoreConfig::folder(folder.path())).unwrap();
-    (folder, store)
+    let config = FileStoreConfig { largest_file_mib: 3, ..FileStoreConfig::folder(folder.path()) };
+    (folder, FileStore::open_synced(&config).unwrap())
 }
 
 /// Lists all files below a folder, also those that the store does not list.
@@ -34,7 +35,7 @@ async fn a_file_is_returned_whole_and_in_ranges() {
     let (place, file) =
         (place(), Bytes::from((0..3_000_000_u32).map(|n| n.to_le_bytes()[0]).collect::<Vec<_>>()));
     let sent = file.chunks(70_001).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
-    assert_eq!(store.put(place, 3_000_000, pieces(sent)).await.unwrap(), 3_000_000);
+    assert_eq!(store.put(place, pieces(sent)).await.unwrap(), 3_000_000);
 
     let (size, chunks) = store.get(place).await.unwrap();
     let chunks: Vec<_> = chunks.try_collect().await.unwrap();
@@ -55,10 +56,31 @@ async fn a_file_is_returned_whole_and_in_ranges() {
 async fn a_broken_or_too_large_file_leaves_nothing() {
     let (folder, store) = opened();
     let piece = || Ok(Bytes::from(vec![1; 2 << 20]));
-    let broken = vec![piece(), piece(), Err(Status::unavailable("gone"))];
-    assert!(store.put(place(), 1 << 30, pieces(broken)).await.is_err());
-    assert!(store.put(place(), 3 << 20, pieces(vec![piece(), piece()])).await.is_err());
+    let broken = vec![piece(), Err(Status::unavailable("gone"))];
+    assert!(store.put(place(), pieces(broken)).await.is_err());
+    assert!(store.put(place(), pieces(vec![piece(), piece()])).await.is_err());
     assert_eq!(files_in(folder.path()), Vec::<PathBuf>::new());
+}
+
+#[tokio::test]
+async fn a_file_that_does_not_meet_its_terms_leaves_nothing() {
+    let (folder, store) = opened();
+    let file = || pieces(vec![Ok(Bytes::from_static(b"ab")), Ok(Bytes::from_static(b"c"))]);
+    let left = |bytes| Some((bytes, Fault::Refused { code: "full", reason: "full".to_owned() }));
+    let little = Terms { left: left(2), ..Terms::default() };
+    let refused = store.receive(place(), file(), little).await.unwrap_err();
+    assert_eq!(refused.message(), "full");
+    let other = Terms { sha256: Some([0; 32]), ..Terms::default() };
+    let refused = store.receive(place(), file(), other).await.unwrap_err();
+    assert!(refused.message().contains("is not the SHA-256"), "{refused}");
+    assert_eq!(files_in(folder.path()), Vec::<PathBuf>::new());
+
+    // From FIPS 180-2.
+    let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    let sha256 = parse_sha256("Digest", abc).unwrap();
+    let terms = Terms { left: left(3), sha256: Some(sha256), ..Terms::default() };
+    let stored = store.receive(place(), file(), terms).await.unwrap();
+    assert_eq!(stored, Stored { size: 3, sha256 });
 }
 
 #[tokio::test]

@@ -97,6 +97,18 @@ impl Operation {
         self.body.as_ref().map(|(media_type, _)| media_type.as_str())
     }
 
+    /// The names of the headers that the operation requires, with their documented examples.
+    pub(crate) fn required_headers(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let parameters = self.definition["parameters"].as_array().into_iter().flatten();
+        let required = parameters
+            .filter(|parameter| parameter["in"] == "header" && parameter["required"] == true);
+        required.map(|parameter| {
+            let example = &parameter["example"];
+            let text = example.as_str().map_or_else(|| example.to_string(), str::to_owned);
+            (parameter["name"].as_str().unwrap(), text)
+        })
+    }
+
     /// The required fields of the documented example of the body; none without a body.
     fn required_fields(&self) -> Value {
         let content = &self.definition["requestBody"]["content"]["application/json"];

@@ -8,13 +8,13 @@ use std::{
 
 use assay_execution::Artifacts;
 use assay_proto::execution::{
-    AddReportRequest, AddReportTarget, DownloadArtifactRequest, Execution, FormFile,
+    AddReportRequest, AddReportTarget, Artifact, DownloadArtifactRequest, Execution, FormFile,
     ReportResultsRequest, ReportResultsTarget, ReportedResults, UploadArtifactRequest,
     UploadArtifactTarget, UploadResultsRequest, UploadResultsTarget,
     artifact_service_client::ArtifactServiceClient, result_service_client::ResultServiceClient,
 };
 use assay_rpc::grpc::Channel;
-use futures::stream;
+use futures::{Stream, stream};
 use serde_json::Value;
 use tonic::Status;
 use uuid::Uuid;
@@ -30,6 +30,15 @@ impl World {
         &self.artifacts
     }
 
+    /// Uploads a file in these messages.
+    pub(crate) async fn send_artifact(
+        &self,
+        messages: impl Stream<Item = UploadArtifactRequest> + Send + 'static,
+    ) -> Result<Artifact, Status> {
+        let stored = self.artifacts().upload_artifact(self.user.call(messages)).await?;
+        Ok(stored.into_inner().message().await?.expect("the stored file"))
+    }
+
     /// Uploads a small file.
     pub(crate) async fn upload_file(&self, execution: &str, name: &str) -> Result<(), Status> {
         let target = UploadArtifactTarget {
@@ -40,8 +49,7 @@ impl World {
             ..UploadArtifactTarget::default()
         };
         let file = UploadArtifactRequest { target: Some(target), chunk: "x".into(), last: true };
-        self.artifacts().upload_artifact(self.user.call(stream::iter([file]))).await?;
-        Ok(())
+        self.send_artifact(stream::iter([file])).await.map(drop)
     }
 
     /// Uploads a small file, and returns the request that its link stands for.
@@ -58,8 +66,7 @@ impl World {
             ..UploadArtifactTarget::default()
         };
         let file = UploadArtifactRequest { target: Some(target), chunk: "x".into(), last: true };
-        let request = self.user.call(stream::iter([file]));
-        let uploaded = self.artifacts().upload_artifact(request).await?.into_inner();
+        let uploaded = self.send_artifact(stream::iter([file])).await?;
         let link: url::Url = uploaded.uri.parse()?;
         let query: std::collections::HashMap<_, _> = link.query_pairs().into_owned().collect();
         Ok(DownloadArtifactRequest {

@@ -1,0 +1,157 @@
+//! `/api/projects/{projectId}/files/uploads`: uploads by the protocol tus.
+
+use assay_auth::Caller;
+use assay_proto::catalog::{
+    AppendUploadRequest, AppendUploadTarget, CreateUploadRequest, DeleteUploadRequest,
+    GetUploadRequest, ResumableUpload,
+};
+use axum::{extract::State, middleware::map_response, routing};
+use http::{HeaderMap, StatusCode};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    path::Path,
+    problem::Problem,
+    response::{Created, Json, Resource},
+    services::{Files, Services},
+    tus::{self, Appended, Creation, Supported},
+    upload::{Chunk, UPLOAD_TIMEOUT},
+};
+
+const UPLOADS: &str = "/api/projects/{projectId}/files/uploads";
+const UPLOAD: &str = "/api/projects/{projectId}/files/uploads/{uploadId}";
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new()
+        .routes(routes!(create))
+        .routes(routes!(get, delete))
+        .route(UPLOADS, routing::options(tus::options))
+        .route(UPLOAD, routing::options(tus::options))
+        .layer(map_response(tus::mark))
+}
+
+/// Returns the routes whose duration depends on the connection.
+pub(super) fn slow_routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(append)).layer(map_response(tus::mark))
+}
+
+impl Resource for ResumableUpload {}
+
+/// Begins an upload that continues where a connection has broken, by the protocol tus 1.0.
+///
+/// The response has the path of the upload in `Location`. A client appends to it with `PATCH`. The upload is deleted
+/// when nothing was appended for 24 hours. Until then, its size counts against the quota of the customer. With a SHA-256 in
+/// `Repr-Digest`, a file that has not arrived as it was sent is rejected with 422 at its end.
+#[utoipa::path(
+    post, path = "/api/projects/{projectId}/files/uploads", operation_id = "create_upload",
+    tag = "Files",
+    params(
+        ("Tus-Resumable" = String, Header, description = "The version of the protocol",
+            example = "1.0.0"),
+        ("Upload-Length" = i64, Header, description = "The size of the file, in bytes",
+            example = 48_234_496),
+        ("Upload-Metadata" = String, Header, description = "Pairs of a key and a value in base64, separated by \
+            commas: `filename` is the name of the file, without a path, and `filetype` its media type, if it is known",
+            example = "filename d2ViLXNob3AtMi40LjEubXNp,filetype YXBwbGljYXRpb24veC1tc2k="),
+        ("Repr-Digest" = Option<String>, Header, description = "The SHA-256 of the file",
+            example = "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"),
+    ),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.FileService/CreateUpload"))),
+    responses((status = CREATED, description = "The upload has begun", body = ResumableUpload)),
+)]
+async fn create(
+    State(mut files): State<Files>,
+    caller: Caller,
+    _: Supported,
+    Path(project_id): Path<String>,
+    creation: Creation,
+) -> Result<Created<(HeaderMap, Json<ResumableUpload>)>, Problem> {
+    let Creation { name, content_type, metadata, size, sha256 } = creation;
+    let request = CreateUploadRequest { project_id, name, content_type, metadata, size, sha256 };
+    let created = files.create_upload(caller.call(request)).await;
+    let upload = created.map_err(|status| Problem::from(status).of_parameters())?.into_inner();
+    let path = format!("/api/projects/{}/files/uploads/{}", upload.project_id, upload.id);
+    Ok(Created(path, (tus::headers(&upload), Json(upload))))
+}
+
+/// Returns an upload, with the number of bytes that are stored.
+///
+/// `HEAD` returns the same in headers, as the protocol tus has them. When all bytes have arrived, `FileId` is the file that
+/// the upload has become, for 24 hours.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/files/uploads/{uploadId}", operation_id = "get_upload",
+    tag = "Files",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.FileService/GetUpload"))),
+    responses((status = OK, description = "The upload", body = ResumableUpload)),
+)]
+async fn get(
+    State(mut files): State<Files>,
+    caller: Caller,
+    _: Supported,
+    Path((project_id, id)): Path<(String, String)>,
+) -> Result<(HeaderMap, Json<ResumableUpload>), Problem> {
+    let request = GetUploadRequest { project_id, id };
+    let upload = files.get_upload(caller.call(request)).await?.into_inner();
+    Ok((tus::headers(&upload), Json(upload)))
+}
+
+/// Appends to an upload.
+///
+/// What has arrived before a connection breaks is stored, and `Upload-Offset` of the upload shows where to continue. With the
+/// last byte, the upload becomes a file: `Content-Location` and `Assay-File-Id` of the response show it. One request
+/// at a time can append to an upload; another one is rejected with 409. With a checksum, the body is stored as a whole or
+/// not at all.
+#[utoipa::path(
+    patch, path = "/api/projects/{projectId}/files/uploads/{uploadId}",
+    operation_id = "append_upload", tag = "Files",
+    params(
+        ("Tus-Resumable" = String, Header, description = "The version of the protocol",
+            example = "1.0.0"),
+        ("Upload-Offset" = i64, Header, description = "The number of bytes that are stored",
+            example = 0),
+        ("Upload-Checksum" = Option<String>, Header, description = "The SHA-1 or SHA-256 of the body, in base64",
+            example = "sha256 47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="),
+    ),
+    request_body(content = String, content_type = "application/offset+octet-stream",
+        description = "The next bytes of the file", example = json!("MSI")),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.FileService/AppendUpload"))),
+    responses((status = NO_CONTENT, description = "The body has been appended")),
+)]
+async fn append(
+    State(mut files): State<Files>,
+    caller: Caller,
+    _: Supported,
+    Path((project_id, id)): Path<(String, String)>,
+    Appended { offset, size, checksum, body }: Appended,
+) -> Result<(StatusCode, HeaderMap), Problem> {
+    let target = AppendUploadTarget { project_id, id, offset, size, checksum };
+    let first = AppendUploadRequest { target: Some(target), ..AppendUploadRequest::default() };
+    let next = |Chunk { bytes, last, .. }| AppendUploadRequest { target: None, chunk: bytes, last };
+    let upload = body.send_broken(first, next, async |messages| {
+        let messages = caller.call_within(UPLOAD_TIMEOUT, messages);
+        files.append_upload(messages).await?.into_inner().message().await
+    });
+    let upload = upload.await?.ok_or_else(Problem::internal)?;
+    Ok((StatusCode::NO_CONTENT, tus::headers(&upload)))
+}
+
+/// Deletes an upload with its bytes. A file that it has become stays.
+#[utoipa::path(
+    delete, path = "/api/projects/{projectId}/files/uploads/{uploadId}",
+    operation_id = "delete_upload", tag = "Files",
+    params(
+        ("Tus-Resumable" = String, Header, description = "The version of the protocol",
+            example = "1.0.0"),
+    ),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.FileService/DeleteUpload"))),
+    responses((status = NO_CONTENT, description = "The upload has been deleted")),
+)]
+async fn delete(
+    State(mut files): State<Files>,
+    caller: Caller,
+    _: Supported,
+    Path((project_id, id)): Path<(String, String)>,
+) -> Result<StatusCode, Problem> {
+    files.delete_upload(caller.call(DeleteUploadRequest { project_id, id })).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,244 @@
+//! The headers of tus 1.0 (<https://tus.io>), the protocol of uploads that continue where a connection has broken.
+
+use std::collections::HashMap;
+
+use assay_proto::{
+    Timestamp,
+    catalog::{ResumableUpload, UploadChecksum},
+};
+use axum::{
+    extract::{FromRequest, FromRequestParts, Request},
+    response::{IntoResponse, Response},
+};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header::CONTENT_LOCATION,
+    request::Parts,
+};
+
+use crate::{
+    body::{Bounds, media_type},
+    problem::Problem,
+    upload::{Announced, Upload},
+};
+
+/// The version of the protocol.
+const VERSION: HeaderValue = HeaderValue::from_static("1.0.0");
+
+/// The media type of a body that is appended to an upload.
+pub(crate) const APPENDED: &str = "application/offset+octet-stream";
+
+/// The media type of a file whose client states none.
+const ANY_TYPE: &str = "application/octet-stream";
+
+const RESUMABLE: HeaderName = HeaderName::from_static("tus-resumable");
+const VERSIONS: HeaderName = HeaderName::from_static("tus-version");
+const OFFSET: HeaderName = HeaderName::from_static("upload-offset");
+const LENGTH: HeaderName = HeaderName::from_static("upload-length");
+const METADATA: HeaderName = HeaderName::from_static("upload-metadata");
+const CHECKSUM: HeaderName = HeaderName::from_static("upload-checksum");
+const EXPIRES: HeaderName = HeaderName::from_static("upload-expires");
+/// Id of the file that an upload has become.
+const FILE_ID: HeaderName = HeaderName::from_static("assay-file-id");
+
+/// Returns what the server supports.
+pub(crate) async fn options() -> impl IntoResponse {
+    let headers = [
+        ("tus-version", "1.0.0"),
+        ("tus-extension", "creation,expiration,checksum,termination"),
+        ("tus-checksum-algorithm", "sha1,sha256"),
+    ];
+    (StatusCode::NO_CONTENT, headers)
+}
+
+/// Adds the version of the protocol to a response, and the supported ones to the refusal of another one.
+pub(crate) async fn mark(mut response: Response) -> Response {
+    let is_refused = response.status() == StatusCode::PRECONDITION_FAILED;
+    let headers = response.headers_mut();
+    headers.insert(RESUMABLE, VERSION);
+    if is_refused {
+        headers.insert(VERSIONS, VERSION);
+    }
+    response
+}
+
+/// The client speaks the version of the protocol. A GET is not part of it.
+pub(crate) struct Supported;
+
+impl<S: Sync> FromRequestParts<S> for Supported {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        if parts.method == Method::GET || parts.headers.get(RESUMABLE) == Some(&VERSION) {
+            return Ok(Self);
+        }
+        Err(Problem::unsupported_version())
+    }
+}
+
+/// An upload to begin, as the headers of its request describe it.
+#[derive(Debug)]
+pub(crate) struct Creation {
+    pub(crate) name: String,
+    pub(crate) content_type: String,
+    /// As the client has sent them.
+    pub(crate) metadata: String,
+    /// Size of the file, in bytes.
+    pub(crate) size: i64,
+    /// SHA-256 of the file in hexadecimal digits; empty if the client has sent none.
+    pub(crate) sha256: String,
+}
+
+impl<S: Sync> FromRequestParts<S> for Creation {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        Self::of(&parts.headers)
+    }
+}
+
+impl Creation {
+    fn of(headers: &HeaderMap) -> Result<Self, Problem> {
+        let size = number(headers, &LENGTH)?;
+        let metadata = text(headers, &METADATA)?.unwrap_or_default();
+        let mut pairs = pairs(metadata)?;
+        let mut value = |name: &str| {
+            let utf8 = |_| Problem::invalid("metadata", format!("{name} must be UTF-8"));
+            pairs.remove(name).map(String::from_utf8).transpose().map_err(utf8)
+        };
+        Ok(Self {
+            name: value("filename")?.unwrap_or_default(),
+            content_type: value("filetype")?
+                .filter(|name| !name.is_empty())
+                .unwrap_or_else(|| ANY_TYPE.to_owned()),
+            metadata: metadata.to_owned(),
+            size,
+            sha256: Announced::of(headers)?.sha256,
+        })
+    }
+}
+
+/// A body that is appended to an upload.
+pub(crate) struct Appended {
+    /// Position of its first byte.
+    pub(crate) offset: i64,
+    /// Size that the client has announced, in bytes.
+    pub(crate) size: Option<i64>,
+    pub(crate) checksum: Option<UploadChecksum>,
+    pub(crate) body: Upload,
+}
+
+impl<S: Sync> FromRequest<S> for Appended {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let headers = request.headers();
+        if media_type(headers).as_deref() != Some(APPENDED) {
+            return Err(Problem::unsupported(format!("Content-Type: must be {APPENDED}")));
+        }
+        let offset = number(headers, &OFFSET)?;
+        let size = Announced::of(headers)?.size;
+        let checksum = text(headers, &CHECKSUM)?.map(checksum).transpose()?;
+        let body = Upload::file_within(request, Bounds::FILE)?;
+        Ok(Self { offset, size, checksum, body })
+    }
+}
+
+/// Returns the headers that describe an upload.
+pub(crate) fn headers(upload: &ResumableUpload) -> HeaderMap {
+    let expires = upload.expires_at.map(|Timestamp(time)| {
+        // The format of dates in HTTP (RFC 9110).
+        time.format("%a, %d %b %Y %H:%M:%S GMT").to_string()
+    });
+    let file = upload.file_id.as_ref();
+    let path = file.map(|id| format!("/api/projects/{}/files/{id}", upload.project_id));
+    let metadata = Some(&upload.metadata).filter(|metadata| !metadata.is_empty());
+    let headers = [
+        (OFFSET, Some(upload.offset.to_string())),
+        (LENGTH, Some(upload.size.to_string())),
+        (METADATA, metadata.cloned()),
+        (EXPIRES, expires),
+        (CONTENT_LOCATION, path),
+        (FILE_ID, file.cloned()),
+    ];
+    let headers = headers.into_iter();
+    headers.filter_map(|(name, value)| Some((name, value?.try_into().ok()?))).collect()
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Problem> {
+    let value = headers.get(name).map(HeaderValue::to_str).transpose();
+    value.map_err(|_| Problem::malformed(format!("{name}: must be ASCII")))
+}
+
+/// Returns the number of bytes in a header.
+fn number(headers: &HeaderMap, name: &HeaderName) -> Result<i64, Problem> {
+    let value = text(headers, name)?;
+    let digits = value.filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
+    let number = digits.and_then(|digits| digits.parse().ok());
+    number.ok_or_else(|| Problem::malformed(format!("{name}: a number of bytes is required")))
+}
+
+/// Parses the checksum of a body: the name of its algorithm, and the value in base64.
+fn checksum(text: &str) -> Result<UploadChecksum, Problem> {
+    let value = text.split_once(' ').and_then(|(algorithm, value)| {
+        let value = BASE64_STANDARD.decode(value.trim()).ok()?.into();
+        Some(UploadChecksum { algorithm: algorithm.to_owned(), value })
+    });
+    let problem =
+        "upload-checksum: must be the name of an algorithm, a space and the checksum in base64";
+    value.ok_or_else(|| Problem::malformed(problem))
+}
+
+/// Parses metadata: pairs of a key and a value in base64, separated by commas.
+fn pairs(metadata: &str) -> Result<HashMap<&str, Vec<u8>>, Problem> {
+    let mut pairs = HashMap::new();
+    for pair in metadata.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair.split_once(' ').unwrap_or((pair, ""));
+        let value = BASE64_STANDARD.decode(value.trim()).map_err(|_| {
+            Problem::invalid("metadata", format!("the value of {key} must be base64"))
+        })?;
+        if pairs.insert(key, value).is_some() {
+            let problem = format!("{key} must be there once");
+            return Err(Problem::invalid("metadata", problem));
+        }
+    }
+    Ok(pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn creation(headers: &[(HeaderName, &str)]) -> Result<Creation, Problem> {
+        let headers = headers.iter().map(|(name, value)| (name.clone(), value.parse().unwrap()));
+        Creation::of(&headers.collect())
+    }
+
+    #[test]
+    fn the_name_and_the_media_type_of_a_file_are_among_its_metadata() {
+        let metadata = "filename UHLDvGZwbGFuLnBkZg==,filetype YXBwbGljYXRpb24vcGRm, is_draft";
+        let created = creation(&[(LENGTH, "100"), (METADATA, metadata)]).unwrap();
+        assert_eq!((created.name.as_str(), created.size), ("Pr\u{fc}fplan.pdf", 100));
+        assert_eq!(
+            (created.content_type.as_str(), created.metadata.as_str()),
+            ("application/pdf", metadata)
+        );
+        let plain = creation(&[(LENGTH, "0")]).unwrap();
+        assert_eq!((plain.name.as_str(), plain.content_type.as_str()), ("", ANY_TYPE));
+    }
+
+    #[test]
+    fn malformed_headers_are_rejected() {
+        for length in ["", "-1", "+1", "1.5", "99999999999999999999", "x"] {
+            assert!(creation(&[(LENGTH, length)]).is_err(), "{length}");
+        }
+        assert!(creation(&[]).is_err(), "the length is required");
+        for metadata in ["filename ?", "filename YQ==,filename Yg==", "filename /w=="] {
+            assert!(creation(&[(LENGTH, "1"), (METADATA, metadata)]).is_err(), "{metadata}");
+        }
+        for wrong in ["", "sha1", "sha1 ?", "sha1,YQ=="] {
+            assert!(checksum(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(checksum("sha1 YQ==").unwrap().value, "a");
+    }
+}

@@ -1,0 +1,194 @@
+//! Uploads in several requests: what they count against the quota, and what remains of those that do not end.
+
+use std::path::PathBuf;
+
+use assay_proto::catalog::*;
+use assay_testkit::eventually;
+use futures::{StreamExt, stream};
+
+use super::{contents, download, files_in};
+use crate::{
+    user::User,
+    world::{Answer, World, fault},
+};
+
+/// Size of the parts in which uploads are stored, in bytes.
+const PART: usize = 16 << 20;
+
+async fn begin(user: &User, project: &Project, size: i64) -> Answer<ResumableUpload> {
+    let request = CreateUploadRequest {
+        project_id: project.id.clone(),
+        name: "a.img".to_owned(),
+        size,
+        ..CreateUploadRequest::default()
+    };
+    Ok(user.files().create_upload(user.call(request)).await?.into_inner())
+}
+
+async fn get(user: &User, upload: &ResumableUpload) -> Answer<ResumableUpload> {
+    let request = GetUploadRequest { project_id: upload.project_id.clone(), id: upload.id.clone() };
+    Ok(user.files().get_upload(user.call(request)).await?.into_inner())
+}
+
+/// The messages of a request, without the last one.
+fn messages(upload: &ResumableUpload, offset: i64, body: &[u8]) -> Vec<AppendUploadRequest> {
+    let target = AppendUploadTarget {
+        project_id: upload.project_id.clone(),
+        id: upload.id.clone(),
+        offset,
+        ..AppendUploadTarget::default()
+    };
+    let first = AppendUploadRequest { target: Some(target), ..AppendUploadRequest::default() };
+    let chunks = body.chunks(1 << 20).map(|chunk| AppendUploadRequest {
+        chunk: chunk.to_vec().into(),
+        ..AppendUploadRequest::default()
+    });
+    std::iter::once(first).chain(chunks).collect()
+}
+
+async fn append(
+    user: &User,
+    upload: &ResumableUpload,
+    offset: i64,
+    body: &[u8],
+) -> Answer<ResumableUpload> {
+    let last = AppendUploadRequest { last: true, ..AppendUploadRequest::default() };
+    let messages = stream::iter(messages(upload, offset, body).into_iter().chain([last]));
+    let mut answer = user.files().append_upload(user.call(messages)).await?.into_inner();
+    Ok(answer.message().await?.expect("the upload"))
+}
+
+async fn delete(user: &User, upload: &ResumableUpload) -> Answer<()> {
+    let request =
+        DeleteUploadRequest { project_id: upload.project_id.clone(), id: upload.id.clone() };
+    user.files().delete_upload(user.call(request)).await.map(|_| ())
+}
+
+/// The number of uploads and of their parts.
+async fn uploads(world: &World) -> (i64, i64) {
+    let count = "select (select count(*) from upload), (select count(*) from upload_part)";
+    sqlx::query_as(count).fetch_one(&world.db).await.unwrap()
+}
+
+#[tokio::test]
+async fn parts_become_one_file_and_leave_nothing() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let bytes: Vec<u8> =
+        (0..40_000_003_u32).map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect();
+    let upload = begin(&user, &project, 40_000_003).await.unwrap();
+    assert_eq!(append(&user, &upload, 0, &bytes[..3]).await.unwrap().offset, 3);
+    // Two parts, and the beginning of a third one.
+    let most = append(&user, &upload, 3, &bytes[3..35_000_000]).await.unwrap();
+    assert_eq!((most.offset, most.file_id), (35_000_000, None));
+    assert_eq!(uploads(&world).await, (1, 4));
+    assert_eq!(files_in(&world.folder).len(), 4);
+    let whole = append(&user, &upload, 35_000_000, &bytes[35_000_000..]).await.unwrap();
+    assert_eq!(whole.offset, whole.size);
+
+    let id = whole.file_id.unwrap();
+    let request = GetFileRequest { project_id: project.id.clone(), id };
+    let file = user.files().get_file(user.call(request)).await.unwrap().into_inner();
+    assert!(download(&user, &file, None).await.unwrap().1 == bytes);
+    world.files.sweep().await.unwrap();
+    assert_eq!((uploads(&world).await, contents(&world).await), ((1, 0), (1, 0)));
+    assert_eq!(files_in(&world.folder).len(), 1);
+
+    // Equal bytes are stored once, however they arrive.
+    let again = begin(&user, &project, 40_000_003).await.unwrap();
+    append(&user, &again, 0, &bytes).await.unwrap();
+    world.files.sweep().await.unwrap();
+    assert_eq!(contents(&world).await, (1, 0));
+    assert_eq!(files_in(&world.folder).len(), 1);
+}
+
+#[tokio::test]
+async fn a_request_that_is_cancelled_keeps_what_has_arrived() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let upload = begin(&user, &project, 40 << 20).await.unwrap();
+    let body = vec![1; PART + (3 << 20)];
+    let pending = stream::iter(messages(&upload, 0, &body)).chain(stream::pending());
+    let request = user.files().append_upload(user.call(pending)).await.unwrap();
+    let mut request = Box::pin(async move { request.into_inner().message().await });
+    let part = i64::try_from(PART).unwrap();
+    let recorded = eventually("the first part", || async {
+        (get(&user, &upload).await.unwrap().offset == part).then_some(())
+    });
+    tokio::select! {
+        answer = &mut request => panic!("the request has ended: {answer:?}"),
+        () = recorded => {}
+    }
+    assert_eq!(fault(append(&user, &upload, part, b"x").await), "upload_in_use");
+    drop(request);
+    let rest = eventually("the end of the request", || async {
+        let offset = get(&user, &upload).await.unwrap().offset;
+        let rest = vec![1; (40 << 20) - usize::try_from(offset).unwrap()];
+        append(&user, &upload, offset, &rest).await.ok()
+    });
+    assert!(rest.await.file_id.is_some());
+}
+
+#[tokio::test]
+async fn an_upload_counts_against_the_quota_from_its_beginning() {
+    let world = World::start_with_files(1024, 1).await;
+    let (user, other) = (world.user().await, world.user().await);
+    let (project, elsewhere) = (user.project().await, other.project().await);
+    let upload = begin(&user, &project, (1 << 30) - 10).await.unwrap();
+    assert_eq!(fault(begin(&user, &project, 11).await), "quota_exceeded");
+    assert_eq!(fault(user.upload(&project, "b.img", b"0123456789X").await), "quota_exceeded");
+    assert_eq!(fault(begin(&user, &project, (1 << 30) + 1).await), "too_large");
+    begin(&other, &elsewhere, 11).await.unwrap();
+    user.upload(&project, "b.img", b"0123456789").await.unwrap();
+    assert_eq!(fault(begin(&user, &project, 1).await), "quota_exceeded");
+    delete(&user, &upload).await.unwrap();
+    begin(&user, &project, 11).await.unwrap();
+}
+
+#[tokio::test]
+async fn expired_and_deleted_uploads_leave_nothing() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let (project, gone) = (user.project().await, user.project().await);
+    let expired = begin(&user, &project, 100).await.unwrap();
+    append(&user, &expired, 0, b"abc").await.unwrap();
+    let deleted = begin(&user, &project, 100).await.unwrap();
+    append(&user, &deleted, 0, b"abc").await.unwrap();
+    delete(&user, &deleted).await.unwrap();
+    assert_eq!(fault(delete(&user, &deleted).await), "not_found");
+    assert_eq!(fault(append(&user, &deleted, 3, b"d").await), "not_found");
+    let orphan = begin(&user, &gone, 100).await.unwrap();
+    append(&user, &orphan, 0, b"abc").await.unwrap();
+    let request = user.call(DeleteProjectRequest { id: gone.id.clone() });
+    user.projects().delete_project(request).await.unwrap();
+    assert_eq!(fault(append(&user, &orphan, 3, b"d").await), "not_found");
+    assert_eq!(fault(get(&user, &orphan).await), "not_found");
+    assay_catalog::purge(&world.db).await.unwrap();
+    world.files.sweep().await.unwrap();
+    assert_eq!((uploads(&world).await, files_in(&world.folder).len()), ((1, 1), 1));
+
+    let age = "update upload set expires_at = now() - interval '1 second'";
+    sqlx::query(age).execute(&world.db).await.unwrap();
+    assert_eq!(fault(get(&user, &expired).await), "not_found");
+    assert_eq!(fault(append(&user, &expired, 3, b"d").await), "not_found");
+    world.files.sweep().await.unwrap();
+    assert_eq!((uploads(&world).await, contents(&world).await), ((0, 0), (0, 0)));
+    assert_eq!(files_in(&world.folder), Vec::<PathBuf>::new());
+}
+
+/// A program that was killed leaves a writer behind, and a part that is not counted.
+#[tokio::test]
+async fn a_request_that_has_died_gives_way() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let upload = begin(&user, &project, 6).await.unwrap();
+    append(&user, &upload, 0, b"abc").await.unwrap();
+    let die = "update upload set writer_id = id, written_at = now() - $1::interval";
+    sqlx::query(die).bind("1 minute").execute(&world.db).await.unwrap();
+    assert_eq!(fault(append(&user, &upload, 3, b"def").await), "upload_in_use");
+    sqlx::query(die).bind("3 minutes").execute(&world.db).await.unwrap();
+    assert!(append(&user, &upload, 3, b"def").await.unwrap().file_id.is_some());
+}

@@ -1,0 +1,3 @@
+-- Whether a file is being removed. It cannot become an artifact any more. An upload may take longer than the hour
+-- after which its file counts as abandoned; it renews `since` in the meantime.
+alter table stray_file add column is_removed boolean not null default false;
