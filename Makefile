@@ -130,5 +130,5 @@ reporting: ## measure how many requests of ReportPortal's agents are held; takes
 clean: ## remove build artefacts, but not the data
 	@cargo clean
 
-.PHONY: help run test check language chart supply-chain conformance chaos test-agents test-tools test-compose servers bench \
+.PHONY: help run test check language chart supply-chain conformance large-files chaos test-agents test-tools test-compose servers bench \
 	profile fairness overload deletion moving reporting judgement clean
