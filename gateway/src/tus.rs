@@ -1,11 +1,8 @@
 //! The headers of tus 1.0 (<https://tus.io>), the protocol of uploads that continue where a connection has broken.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt::Write};
 
-use assay_proto::{
-    Timestamp,
-    catalog::{ResumableUpload, UploadChecksum},
-};
+use assay_proto::{Timestamp, catalog::ResumableUpload};
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
     response::{IntoResponse, Response},
@@ -23,7 +20,7 @@ use crate::{
 };
 
 /// The version of the protocol.
-const VERSION: HeaderValue = HeaderValue::from_static("1.0.0");
+const VERSION: &str = "1.0.0";
 
 /// The media type of a body that is appended to an upload.
 pub(crate) const APPENDED: &str = "application/offset+octet-stream";
@@ -44,7 +41,7 @@ const FILE_ID: HeaderName = HeaderName::from_static("assay-file-id");
 /// Returns what the server supports.
 pub(crate) async fn options() -> impl IntoResponse {
     let headers = [
-        ("tus-version", "1.0.0"),
+        ("tus-version", VERSION),
         ("tus-extension", "creation,expiration,checksum,termination"),
         ("tus-checksum-algorithm", "sha1,sha256"),
     ];
@@ -55,9 +52,9 @@ pub(crate) async fn options() -> impl IntoResponse {
 pub(crate) async fn mark(mut response: Response) -> Response {
     let is_refused = response.status() == StatusCode::PRECONDITION_FAILED;
     let headers = response.headers_mut();
-    headers.insert(RESUMABLE, VERSION);
+    headers.insert(RESUMABLE, HeaderValue::from_static(VERSION));
     if is_refused {
-        headers.insert(VERSIONS, VERSION);
+        headers.insert(VERSIONS, HeaderValue::from_static(VERSION));
     }
     response
 }
@@ -69,7 +66,8 @@ impl<S: Sync> FromRequestParts<S> for Supported {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        if parts.method == Method::GET || parts.headers.get(RESUMABLE) == Some(&VERSION) {
+        let is_supported = parts.headers.get(RESUMABLE).is_some_and(|version| version == VERSION);
+        if is_supported || parts.method == Method::GET {
             return Ok(Self);
         }
         Err(Problem::unsupported_version())
@@ -124,7 +122,8 @@ pub(crate) struct Appended {
     pub(crate) offset: i64,
     /// Size that the client has announced, in bytes.
     pub(crate) size: Option<i64>,
-    pub(crate) checksum: Option<UploadChecksum>,
+    /// Name of the algorithm and checksum in hexadecimal digits; empty if the client has sent none.
+    pub(crate) checksum: (String, String),
     pub(crate) body: Upload,
 }
 
@@ -138,7 +137,7 @@ impl<S: Sync> FromRequest<S> for Appended {
         }
         let offset = number(headers, &OFFSET)?;
         let size = Announced::of(headers)?.size;
-        let checksum = text(headers, &CHECKSUM)?.map(checksum).transpose()?;
+        let checksum = text(headers, &CHECKSUM)?.map(checksum).transpose()?.unwrap_or_default();
         let body = Upload::file_within(request, Bounds::FILE)?;
         Ok(Self { offset, size, checksum, body })
     }
@@ -162,7 +161,7 @@ pub(crate) fn headers(upload: &ResumableUpload) -> HeaderMap {
         (FILE_ID, file.cloned()),
     ];
     let headers = headers.into_iter();
-    headers.filter_map(|(name, value)| Some((name, value?.try_into().ok()?))).collect()
+    headers.filter_map(|(name, value)| Some((name, HeaderValue::try_from(value?).ok()?))).collect()
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Problem> {
@@ -178,11 +177,16 @@ fn number(headers: &HeaderMap, name: &HeaderName) -> Result<i64, Problem> {
     number.ok_or_else(|| Problem::malformed(format!("{name}: a number of bytes is required")))
 }
 
-/// Parses the checksum of a body: the name of its algorithm, and the value in base64.
-fn checksum(text: &str) -> Result<UploadChecksum, Problem> {
+/// Parses the checksum of a body: the name of its algorithm, and the value in base64. Returns the value in hexadecimal
+/// digits.
+fn checksum(text: &str) -> Result<(String, String), Problem> {
     let value = text.split_once(' ').and_then(|(algorithm, value)| {
-        let value = BASE64_STANDARD.decode(value.trim()).ok()?.into();
-        Some(UploadChecksum { algorithm: algorithm.to_owned(), value })
+        let value = BASE64_STANDARD.decode(value.trim()).ok()?;
+        let digits = value.iter().fold(String::new(), |mut digits, byte| {
+            let _ = write!(digits, "{byte:02x}");
+            digits
+        });
+        Some((algorithm.to_owned(), digits)).filter(|(algorithm, _)| !algorithm.is_empty())
     });
     let problem =
         "upload-checksum: must be the name of an algorithm, a space and the checksum in base64";
@@ -239,6 +243,6 @@ mod tests {
         for wrong in ["", "sha1", "sha1 ?", "sha1,YQ=="] {
             assert!(checksum(wrong).is_err(), "{wrong}");
         }
-        assert_eq!(checksum("sha1 YQ==").unwrap().value, "a");
+        assert_eq!(checksum("sha1 YQ==").unwrap().1, "61");
     }
 }

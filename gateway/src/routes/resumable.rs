@@ -124,7 +124,8 @@ async fn append(
     Path((project_id, id)): Path<(String, String)>,
     Appended { offset, size, checksum, body }: Appended,
 ) -> Result<(StatusCode, HeaderMap), Problem> {
-    let target = AppendUploadTarget { project_id, id, offset, size, checksum };
+    let (checksum_algorithm, checksum) = checksum;
+    let target = AppendUploadTarget { project_id, id, offset, size, checksum_algorithm, checksum };
     let first = AppendUploadRequest { target: Some(target), ..AppendUploadRequest::default() };
     let next = |Chunk { bytes, last, .. }| AppendUploadRequest { target: None, chunk: bytes, last };
     let upload = body.send_broken(first, next, async |messages| {

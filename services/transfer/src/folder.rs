@@ -26,7 +26,7 @@ use self::place::FOLDERS;
 pub(crate) use self::{
     part::{Part, hex},
     place::{Name, Place},
-    reader::{Reader, next_line},
+    reader::{Contents, Reader, next_line},
     root::Root,
 };
 
@@ -54,8 +54,8 @@ static NOUNS: [Place; 8] = [
     EXECUTIONS,
 ];
 
-/// Maximum size of a file that is copied into an export, in bytes: that of an artifact.
-pub(crate) const LARGEST_FILE: u64 = 32 << 20;
+/// Maximum size of a file in an export, in bytes: that of an artifact by default.
+pub(crate) const LARGEST_FILE: u64 = 5 << 30;
 
 const LIST: &str = "files.ndjson";
 const MANIFEST: &str = "manifest.json";

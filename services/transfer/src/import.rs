@@ -8,6 +8,7 @@ mod review;
 mod send;
 mod stored_file;
 mod test_case;
+mod upload;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},

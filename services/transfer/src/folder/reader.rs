@@ -3,7 +3,8 @@
 use std::{
     collections::HashMap,
     fs::File,
-    io::{BufRead, BufReader, Read},
+    io::{self, BufRead, BufReader, Read},
+    os::unix::fs::FileExt,
     path::Path,
     sync::Arc,
 };
@@ -11,13 +12,13 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use assay_client::visible;
 use aws_lc_rs::digest;
+use bytes::Bytes;
+use futures::{Stream, stream};
 use serde::de::DeserializeOwned;
 
-use super::{
-    Entry, FORMAT, LARGEST_FILE, LIST, MANIFEST, Manifest, Place, Root, VERSION, part::hex,
-};
+use super::{Entry, FORMAT, LIST, MANIFEST, Manifest, Place, Root, VERSION, part::hex};
 
-/// Size of the chunks in which a digest is computed.
+/// Size of the chunks in which a file is read.
 const CHUNK: usize = 1 << 16;
 
 /// Maximum length of a line, in bytes.
@@ -83,15 +84,37 @@ impl Reader {
         entry.with_context(|| format!("the list of the export does not name {place}"))
     }
 
-    /// Returns the contents of a file. Fails if the list does not name it, or if it has changed.
-    pub(crate) fn contents(&self, place: &Place) -> Result<Vec<u8>> {
+    /// Opens a file to send it. Fails if the list does not name it.
+    pub(crate) fn contents(&self, place: &Place) -> Result<Contents> {
         let entry = self.entry(place)?;
-        ensure!(entry.bytes <= LARGEST_FILE, "{place} is larger than an artifact can be");
-        let mut contents = Vec::new();
-        open(&self.root, place.as_str())?.take(LARGEST_FILE + 1).read_to_end(&mut contents)?;
-        let digest = digest::digest(&digest::SHA256, &contents);
-        ensure!(hex(digest.as_ref()) == entry.sha256, "{place} has changed during the import");
-        Ok(contents)
+        let file = Arc::new(open(&self.root, place.as_str())?);
+        Ok(Contents { file, bytes: entry.bytes, sha256: entry.sha256.clone() })
+    }
+}
+
+/// A file that is sent as it was when the export was verified.
+#[derive(Clone)]
+pub(crate) struct Contents {
+    file: Arc<File>,
+    /// Size in bytes.
+    pub(crate) bytes: u64,
+    /// SHA-256 in hexadecimal digits.
+    pub(crate) sha256: String,
+}
+
+impl Contents {
+    /// Returns the chunks of the file, from its beginning.
+    pub(crate) fn chunks(self) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+        stream::try_unfold((self, 0), |(contents, at)| async move {
+            let left = usize::try_from(contents.bytes - at).unwrap_or(usize::MAX);
+            if left == 0 {
+                return Ok(None);
+            }
+            let mut chunk = vec![0; left.min(CHUNK)];
+            contents.file.read_exact_at(&mut chunk, at)?;
+            let next = at + chunk.len() as u64;
+            Ok(Some((Bytes::from(chunk), (contents, next))))
+        })
     }
 }
 

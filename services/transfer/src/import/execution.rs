@@ -3,14 +3,15 @@
 use anyhow::{Context, Result, bail};
 use assay_client::segment;
 use aws_lc_rs::digest;
-use bytes::Bytes;
-use reqwest::{Method, header::CONTENT_TYPE};
+use reqwest::{Method, RequestBuilder, header::CONTENT_TYPE};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value, json};
 
-use super::{Finished, Target, id, is, only, review, send::batches, text};
+use super::{
+    Finished, Target, id, is, only, review, send::batches, text, upload::with_contents,
+};
 use crate::{
-    folder::{EXECUTIONS, Name, Place, Reader, hex},
+    folder::{Contents, EXECUTIONS, Name, Place, Reader, hex},
     interface::{has_code, read_streamed},
     progress::Progress,
 };
@@ -141,24 +142,26 @@ async fn files(target: &Target, reader: &Reader, run: &Name, at: &str) -> Result
         let name = Name::parse(&name)?;
         let contents = reader.contents(&Place::file(run, &name))?;
         let path = format!("{at}/results/artifacts/{}", segment(name.as_str()));
-        upload(target, contents, &path, &content_type).await?;
+        upload(target, &contents, &path, &content_type).await?;
     }
     Ok(())
 }
 
-async fn upload(target: &Target, contents: Vec<u8>, path: &str, content_type: &str) -> Result<()> {
-    let contents = Bytes::from(contents);
-    target
-        .interface
-        .send(Method::PUT, path, |request| {
-            let request = request.body(contents.clone());
-            if content_type.is_empty() {
-                request
-            } else {
-                request.header(CONTENT_TYPE, content_type)
-            }
-        })
-        .await?;
+async fn upload(
+    target: &Target,
+    contents: &Contents,
+    path: &str,
+    content_type: &str,
+) -> Result<()> {
+    let build = |request: RequestBuilder| {
+        let request = with_contents(request, contents);
+        if content_type.is_empty() {
+            request
+        } else {
+            request.header(CONTENT_TYPE, content_type)
+        }
+    };
+    target.interface.send(Method::PUT, path, build).await?;
     Ok(())
 }
 

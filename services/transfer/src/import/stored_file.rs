@@ -1,25 +1,23 @@
 //! Imports the files of a project, and the references of records to them. A file that the project has already
 //! is found by its SHA-256 and its name.
 
-use std::{collections::HashMap, time::Duration};
+use std::collections::HashMap;
 
 use anyhow::{Context, Result, ensure};
 use assay_client::{segment, visible};
-use base64::{Engine, prelude::BASE64_STANDARD};
-use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use reqwest::header::CONTENT_TYPE;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{Target, catalog::existing, fields::moved, id, text};
+use super::{
+    Target, catalog::existing, fields::moved, id, text, upload::with_contents,
+};
 use crate::{
-    folder::{Entry, PROJECT, Place, Reader, STORED_FILES},
+    folder::{Contents, Entry, PROJECT, Place, Reader, STORED_FILES},
     progress::Progress,
 };
 
 type Record = Map<String, Value>;
-
-/// Timeout of an upload.
-const UPLOAD: Duration = Duration::from_hours(24);
 
 /// The media type of a file that has none.
 const ANYTHING: &str = "application/octet-stream";
@@ -42,7 +40,7 @@ pub(super) async fn import(target: &mut Target, reader: &Reader) -> Result<()> {
         compare(&file, entry).with_context(at)?;
         let new = match existing.get_mut(&key(&file)).and_then(Vec::pop) {
             Some((id, _)) => id,
-            None => upload(target, reader, &file, &place, entry).await.with_context(at)?,
+            None => upload(target, &file, &reader.contents(&place)?).await.with_context(at)?,
         };
         ids.insert(old.to_string(), new);
         progress.add(1);
@@ -65,33 +63,17 @@ fn compare(file: &Record, entry: &Entry) -> Result<()> {
     Ok(())
 }
 
-/// Uploads a file, which Assay compares with its SHA-256. Returns its new id.
-async fn upload(
-    target: &Target,
-    reader: &Reader,
-    file: &Record,
-    place: &Place,
-    entry: &Entry,
-) -> Result<String> {
+/// Uploads a file. Returns its new id.
+async fn upload(target: &Target, file: &Record, contents: &Contents) -> Result<String> {
     let media_type = text(file, "ContentType");
     let is_form = media_type.trim_start().to_ascii_lowercase().starts_with("multipart/");
     let media_type = if media_type.is_empty() || is_form { ANYTHING } else { media_type };
-    let (name, digest) = (segment(text(file, "Name")), repr_digest(&entry.sha256));
-    let path = format!("{}/files", target.at);
+    let (name, path) = (segment(text(file, "Name")), format!("{}/files", target.at));
     let created = target.interface.create_with(&path, |request| {
-        let contents = reader.file(place)?.with_context(|| format!("there is no {place}"))?;
-        let request = request.header("X-File-Name", &name).header("Repr-Digest", &digest);
-        let request = request.header(CONTENT_TYPE, media_type).header(CONTENT_LENGTH, entry.bytes);
-        Ok(request.timeout(UPLOAD).body(tokio::fs::File::from_std(contents)))
+        let request = request.header("X-File-Name", &name).header(CONTENT_TYPE, media_type);
+        Ok(with_contents(request, contents))
     });
     id(&created.await?)
-}
-
-/// Returns the header with a SHA-256 in hexadecimal digits (RFC 9530).
-fn repr_digest(sha256: &str) -> String {
-    let byte = |index: usize| u8::from_str_radix(sha256.get(index..index + 2)?, 16).ok();
-    let bytes: Vec<u8> = (0..sha256.len()).step_by(2).filter_map(byte).collect();
-    format!("sha-256=:{}:", BASE64_STANDARD.encode(bytes))
 }
 
 /// Replaces the template for reports of a project that still refers to the file of the exported one.
@@ -108,16 +90,4 @@ pub(super) async fn template(target: &Target, reader: &Reader) -> Result<()> {
         target.interface.put(&target.at, &json!({"ReportTemplateId": new})).await?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_digest_is_sent_in_base64() {
-        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-        let expected = "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:";
-        assert_eq!(repr_digest(empty), expected);
-    }
 }

@@ -12,13 +12,15 @@ use serde_json::{Map, Value, json};
 
 use super::{remote::Remote, write};
 use crate::{
-    folder::LARGEST_FILE,
     progress::{Progress, note},
     source::is_test_of_reportportal,
 };
 
 /// Number of records in a page.
 const PAGE: u64 = 300;
+
+/// Maximum size of a file of a log, in bytes.
+const LARGEST_FILE: u64 = 32 << 20;
 
 /// Number of items whose logs are read at the same time.
 const AT_ONCE: usize = 8;

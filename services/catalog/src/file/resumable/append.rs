@@ -29,7 +29,7 @@ impl Files {
     ) -> Result<ResumableUpload, Status> {
         let (target, pieces) = body::open(messages).await?;
         let writer = Writer::of(caller.customer, &target)?;
-        let checksum = target.checksum.as_ref().map(Checksum::of).transpose()?;
+        let checksum = Checksum::of(&target)?;
         let share = self.uploads.acquire(caller.customer).await?;
         let (this, caller) = (self.clone(), caller.clone());
         let appending = async move {

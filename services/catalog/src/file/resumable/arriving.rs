@@ -127,7 +127,7 @@ fn broken() -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use assay_proto::catalog::UploadChecksum;
+    use assay_proto::catalog::AppendUploadTarget;
     use futures::TryStreamExt;
 
     use super::*;
@@ -154,9 +154,13 @@ mod tests {
         (sizes, body.check_end().is_ok())
     }
 
-    fn checksum_of_nothing() -> Option<Checksum> {
-        let checksum = UploadChecksum { algorithm: "sha1".to_owned(), value: vec![0; 20].into() };
-        Some(Checksum::of(&checksum).unwrap())
+    fn checksum_of_another() -> Option<Checksum> {
+        let target = AppendUploadTarget {
+            checksum_algorithm: "sha1".to_owned(),
+            checksum: "0".repeat(40),
+            ..AppendUploadTarget::default()
+        };
+        Checksum::of(&target).unwrap()
     }
 
     #[tokio::test]
@@ -177,8 +181,8 @@ mod tests {
         let long = vec![piece(5, false), piece(6, true)];
         assert_eq!(parts(long, 10, None).await, (vec![], false));
         let other = vec![piece(5, false), piece(6, true)];
-        assert_eq!(parts(other, 100, checksum_of_nothing()).await, (vec![], false));
+        assert_eq!(parts(other, 100, checksum_of_another()).await, (vec![], false));
         let broken = vec![piece(5, false)];
-        assert_eq!(parts(broken, 100, checksum_of_nothing()).await, (vec![], false));
+        assert_eq!(parts(broken, 100, checksum_of_another()).await, (vec![], false));
     }
 }

@@ -1,18 +1,23 @@
 //! Checksums of single requests.
 
-use assay_proto::{Fault, catalog::UploadChecksum};
+use std::fmt::Write;
+
+use assay_proto::{Fault, catalog::AppendUploadTarget};
 use aws_lc_rs::digest::{Algorithm, Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 
 /// The checksum that a body must have, and that of what has arrived of it.
 pub(super) struct Checksum {
-    expected: Vec<u8>,
+    /// In hexadecimal digits.
+    expected: String,
     context: Context,
 }
 
 impl Checksum {
-    /// Fails for an unknown algorithm, or a value that cannot be one of it.
-    pub(super) fn of(checksum: &UploadChecksum) -> Result<Self, Fault> {
-        let algorithm: &Algorithm = match checksum.algorithm.as_str() {
+    /// Returns the checksum that a client has sent, if it has. Fails for an unknown algorithm, or a value that cannot
+    /// be one of it.
+    pub(super) fn of(target: &AppendUploadTarget) -> Result<Option<Self>, Fault> {
+        let algorithm: &'static Algorithm = match target.checksum_algorithm.as_str() {
+            "" => return Ok(None),
             "sha1" => &SHA1_FOR_LEGACY_USE_ONLY,
             "sha256" => &SHA256,
             _ => {
@@ -20,11 +25,12 @@ impl Checksum {
                 return Err(Fault::Malformed(problem.to_owned()));
             }
         };
-        if checksum.value.len() != algorithm.output_len() {
+        if target.checksum.len() != 2 * algorithm.output_len() {
             let problem = "Upload-Checksum: the value has the wrong length for its algorithm";
             return Err(Fault::Malformed(problem.to_owned()));
         }
-        Ok(Self { expected: checksum.value.to_vec(), context: Context::new(algorithm) })
+        let expected = target.checksum.to_ascii_lowercase();
+        Ok(Some(Self { expected, context: Context::new(algorithm) }))
     }
 
     /// Adds the next bytes of the body.
@@ -34,7 +40,12 @@ impl Checksum {
 
     /// Fails if the body has another checksum.
     pub(super) fn check(self) -> Result<(), Fault> {
-        if self.context.finish().as_ref() == self.expected {
+        let digest = self.context.finish();
+        let found = digest.as_ref().iter().fold(String::new(), |mut digits, byte| {
+            let _ = write!(digits, "{byte:02x}");
+            digits
+        });
+        if found == self.expected {
             return Ok(());
         }
         let reason =
@@ -47,9 +58,13 @@ impl Checksum {
 mod tests {
     use super::*;
 
-    fn checked(algorithm: &str, value: Vec<u8>, body: &[u8]) -> Result<(), Fault> {
-        let checksum = UploadChecksum { algorithm: algorithm.to_owned(), value: value.into() };
-        let mut checksum = Checksum::of(&checksum)?;
+    fn checked(algorithm: &str, checksum: &str, body: &[u8]) -> Result<(), Fault> {
+        let target = AppendUploadTarget {
+            checksum_algorithm: algorithm.to_owned(),
+            checksum: checksum.to_owned(),
+            ..AppendUploadTarget::default()
+        };
+        let Some(mut checksum) = Checksum::of(&target)? else { return Ok(()) };
         body.chunks(2).for_each(|bytes| checksum.add(bytes));
         checksum.check()
     }
@@ -57,17 +72,15 @@ mod tests {
     #[test]
     fn a_body_must_have_the_checksum_that_the_client_has_sent() {
         // From FIPS 180-1.
-        let sha1 = [
-            0xa9, 0x99, 0x3e, 0x36, 0x47, 0x06, 0x81, 0x6a, 0xba, 0x3e, 0x25, 0x71, 0x78, 0x50,
-            0xc2, 0x6c, 0x9c, 0xd0, 0xd8, 0x9d,
-        ];
-        assert!(checked("sha1", sha1.to_vec(), b"abc").is_ok());
-        let mismatch = checked("sha1", sha1.to_vec(), b"abd");
+        let sha1 = "A9993E364706816ABA3E25717850C26C9CD0D89D";
+        assert!(checked("sha1", sha1, b"abc").is_ok());
+        assert!(checked("", "", b"abc").is_ok());
+        let mismatch = checked("sha1", sha1, b"abd");
         assert!(matches!(mismatch, Err(Fault::Refused { code: "checksum_mismatch", .. })));
-        assert!(matches!(checked("sha256", vec![0; 32], b"abc"), Err(Fault::Refused { .. })));
-        for (algorithm, length) in [("md5", 16), ("sha1", 32), ("sha256", 20), ("", 0)] {
-            let wrong = checked(algorithm, vec![0; length], b"abc");
-            assert!(matches!(wrong, Err(Fault::Malformed(_))), "{algorithm} {length}");
+        assert!(matches!(checked("sha256", &"0".repeat(64), b"abc"), Err(Fault::Refused { .. })));
+        for (algorithm, digits) in [("md5", 32), ("sha1", 64), ("sha256", 40), ("sha1", 0)] {
+            let wrong = checked(algorithm, &"0".repeat(digits), b"abc");
+            assert!(matches!(wrong, Err(Fault::Malformed(_))), "{algorithm} {digits}");
         }
     }
 }

@@ -9,8 +9,8 @@ use assay_storage::{Place, Renew};
 use futures::FutureExt;
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgPool, PgTransaction};
 
-use super::{super::stray, Writer};
-use crate::project::store as projects;
+use super::Writer;
+use crate::{file::stray, project::store as projects};
 
 /// Time after which an upload is deleted if no more of it arrives, as an interval of PostgreSQL.
 const LIFETIME: &str = "24 hours";
