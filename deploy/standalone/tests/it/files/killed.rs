@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-use super::{download, upload};
+use super::{download, resumable, upload};
 use crate::{
     fleet::{Fleet, Replica},
     world::create_project,
@@ -96,34 +96,76 @@ async fn a_killed_catalog_leaves_no_file_without_bytes_and_after_the_sweep_no_by
         let bytes = download(&api, file, &[]).await.expect(200).body.clone();
         assert_eq!(file["Size"], bytes.len());
     }
-    catalog(&mut fleet).kill().await;
-    let mut db = PgConnection::connect(fleet.database("catalog").expose_secret()).await.unwrap();
+    check_bytes(&mut fleet, &api, &project).await;
+    fleet.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_continues_after_each_kill_of_the_catalog() {
+    let mut fleet = Fleet::start(&[None], &[]).await;
+    let api = fleet.admins().await.remove(0);
+    let project = create_project(&api).await;
+    // Three parts, and the joining of them.
+    let bytes: Vec<u8> =
+        (0..40_000_003_u32).map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect();
+    let upload = resumable::begun(&api, &project, bytes.len() as u64).await;
+    for delay in [5, 20, 50, 100, 200, 300, 400] {
+        let offset = resumable::offset(&api, &upload).await;
+        let appended = append_in_time(&api, &upload, (&bytes, offset));
+        let killed = async {
+            sleep(Duration::from_millis(delay)).await;
+            catalog(&mut fleet).kill().await;
+        };
+        tokio::join!(appended, killed);
+        restart(&mut fleet, &api, &project).await;
+        // A request that has died gives way after two minutes.
+        let die = "update upload set written_at = now() - interval '1 hour'";
+        sqlx::query(die).execute(&mut database(&fleet).await).await.unwrap();
+    }
+    let file = eventually("the end of the upload", || async {
+        let offset = resumable::offset(&api, &upload).await;
+        append_in_time(&api, &upload, (&bytes, offset)).await;
+        api.get(&upload).await.ok()["FileId"].as_str().map(str::to_owned)
+    })
+    .await;
+    let file = api.get(&format!("{project}/files/{file}")).await.ok();
+    assert!(download(&api, &file, &[]).await.expect(200).body == bytes);
+    check_bytes(&mut fleet, &api, &project).await;
+    fleet.stop().await;
+}
+
+/// Appends the bytes that an upload lacks, unless the catalog is killed.
+async fn append_in_time(api: &Api, upload: &str, (bytes, offset): (&[u8], u64)) {
+    let rest = bytes[usize::try_from(offset).unwrap()..].to_vec();
+    let request = resumable::appending(api, upload, offset).body(rest);
+    let _ = timeout(Duration::from_secs(10), request.send()).await;
+}
+
+async fn database(fleet: &Fleet) -> PgConnection {
+    PgConnection::connect(fleet.database("catalog").expose_secret()).await.unwrap()
+}
+
+/// Checks that after the sweep, all bytes have a row.
+async fn check_bytes(fleet: &mut Fleet, api: &Api, project: &str) {
+    catalog(fleet).kill().await;
     let age = "update stray_content set touched_at = now() - interval '1 hour'";
-    sqlx::query(age).execute(&mut db).await.unwrap();
-    restart(&mut fleet, &api, &project).await;
-    let rows = async || -> BTreeSet<String> {
-        let mut db =
-            PgConnection::connect(fleet.database("catalog").expose_secret()).await.unwrap();
-        let ids = sqlx::query_scalar(
-            "select id from content union all select content_id from stray_content",
-        );
-        let ids: Vec<Uuid> = ids.fetch_all(&mut db).await.unwrap();
-        ids.iter().map(Uuid::to_string).collect()
-    };
+    sqlx::query(age).execute(&mut database(fleet).await).await.unwrap();
+    restart(fleet, api, project).await;
     eventually("the sweep", || async {
-        let mut db =
-            PgConnection::connect(fleet.database("catalog").expose_secret()).await.unwrap();
-        let strays: i64 = sqlx::query_scalar("select count(*) from stray_content")
-            .fetch_one(&mut db)
-            .await
-            .unwrap();
+        let strays = sqlx::query_scalar("select count(*) from stray_content");
+        let strays: i64 = strays.fetch_one(&mut database(fleet).await).await.unwrap();
         (strays == 0).then_some(())
     })
     .await;
-    let names = files_in(&folder).into_iter();
+    let rows = sqlx::query_scalar(
+        "select id from content union all select content_id from stray_content
+         union all select content_id from upload_part",
+    );
+    let rows: Vec<Uuid> = rows.fetch_all(&mut database(fleet).await).await.unwrap();
+    let names = files_in(&fleet.artifacts()).into_iter();
     let names = names.map(|path| path.file_name().unwrap().to_string_lossy().into_owned());
-    assert_eq!(names.collect::<BTreeSet<_>>(), rows().await);
-    fleet.stop().await;
+    let rows: BTreeSet<String> = rows.iter().map(Uuid::to_string).collect();
+    assert_eq!(names.collect::<BTreeSet<_>>(), rows);
 }
 
 /// Uploads a file, whose response may never arrive.

@@ -60,13 +60,14 @@ async fn begin(api: &Api, project: &str, name: &str, size: u64) -> Answer {
 }
 
 /// Begins an upload, and returns its path.
-async fn begun(api: &Api, project: &str, size: u64) -> String {
+pub(super) async fn begun(api: &Api, project: &str, size: u64) -> String {
     let answer = begin(api, project, "a.img", size).await;
     answer.created();
     answer.headers["location"].to_str().unwrap().to_owned()
 }
 
-fn appending(api: &Api, upload: &str, offset: u64) -> RequestBuilder {
+/// Returns a request that appends to an upload.
+pub(super) fn appending(api: &Api, upload: &str, offset: u64) -> RequestBuilder {
     let request = tus(api, Method::PATCH, upload).header("Upload-Offset", offset);
     request.header("Content-Type", "application/offset+octet-stream")
 }
@@ -81,7 +82,8 @@ async fn head(api: &Api, upload: &str) -> HeaderMap {
     answer.expect(200).headers.clone()
 }
 
-async fn offset(api: &Api, upload: &str) -> u64 {
+/// Returns the number of bytes of an upload that are stored.
+pub(super) async fn offset(api: &Api, upload: &str) -> u64 {
     head(api, upload).await["upload-offset"].to_str().unwrap().parse().unwrap()
 }
 
