@@ -97,7 +97,7 @@ async fn get(
 
 /// Appends to an upload.
 ///
-/// What has arrived before a connection breaks is stored, and `Upload-Offset` of the upload shows where to continue. With the
+/// Bytes that arrive before a connection breaks are stored, and `Upload-Offset` of the upload shows where to continue. With the
 /// last byte, the upload becomes a file: `Content-Location` and `Assay-File-Id` of the response show it. One request
 /// at a time can append to an upload; another one is rejected with 409. With a checksum, the body is stored as a whole or
 /// not at all.

@@ -12,7 +12,7 @@ const DIGEST: HeaderName = HeaderName::from_static("digest");
 const DIGESTS: [HeaderName; 2] =
     [HeaderName::from_static("repr-digest"), HeaderName::from_static("content-digest")];
 
-/// What the head of a request says about the file that follows.
+/// The facts about a file in the head of its request.
 #[derive(Debug)]
 pub(crate) struct Announced {
     /// Size of the body in bytes.

@@ -14,6 +14,7 @@ mod append;
 mod arriving;
 mod checksum;
 mod completion;
+pub(crate) mod removal;
 pub(crate) mod store;
 
 use assay_auth::Caller;

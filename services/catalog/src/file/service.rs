@@ -99,7 +99,7 @@ impl file_service_server::FileService for Files {
         let (project, id) = (ProjectId::from_path(&project_id)?, UploadId::from_path(&id)?);
         let mut tx = begin(&self.db).await?;
         projects::lock_shared(&mut tx, customer, project).await?;
-        resumable::store::delete(&mut tx, customer, project, id).await?;
+        resumable::removal::delete(&mut tx, customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }

@@ -29,7 +29,7 @@ impl Files {
     /// Removes expired uploads, and abandoned bytes of uploads and deletions that did not end. Fails if the store
     /// hangs.
     pub async fn sweep(&self) -> Result<(), Fault> {
-        resumable::store::expire(&self.db).await?;
+        resumable::removal::expire(&self.db).await?;
         let mut after = None;
         loop {
             let places = stray::abandon(&self.db, after).await?;

@@ -23,7 +23,7 @@ pub(crate) struct NewArtifact {
     pub(crate) announced: Announced,
 }
 
-/// What a client has said about a file before it has arrived.
+/// The facts about a file that its client has stated before it arrives.
 #[derive(Default)]
 pub(crate) struct Announced {
     /// Size in bytes, or 0.

@@ -8,7 +8,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use tonic::Status;
 
 use super::{
-    Writer,
+    Writer, removal,
     store::{self, Claimed},
 };
 use crate::file::{Files, stray};
@@ -82,7 +82,7 @@ impl Files {
     ) -> Result<bool, Fault> {
         let mut tx = begin(&self.db).await?;
         if upload.sha256.as_ref().is_some_and(|expected| expected[..] != stored.sha256) {
-            store::delete(&mut tx, writer.customer, writer.project, writer.upload).await?;
+            removal::delete(&mut tx, writer.customer, writer.project, writer.upload).await?;
             tx.commit().await?;
             let problem = "is not the SHA-256 of the file that has arrived: upload it again";
             return Err(Fault::invalid("digest", problem));
