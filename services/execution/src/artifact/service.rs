@@ -57,7 +57,7 @@ impl artifact_service_server::ArtifactService for Artifacts {
     ) -> Result<Response<Self::UploadArtifactStream>, Status> {
         let customer = Caller::of(&request)?.customer;
         let (this, messages) = (self.clone(), request.into_inner());
-        let stored = async move { this.receive(customer, messages).await };
+        let stored = async move { this.receive_of_execution(customer, messages).await };
         Ok(Response::new(Box::pin(stream::once(stored))))
     }
 
@@ -101,7 +101,7 @@ impl artifact_service_server::ArtifactService for Artifacts {
 
 impl Artifacts {
     /// Receives and stores a file of an execution.
-    async fn receive(
+    async fn receive_of_execution(
         &self,
         customer: CustomerId,
         messages: Streaming<UploadArtifactRequest>,

@@ -1,4 +1,4 @@
-//! Uploads in several requests, in PostgreSQL. Every statement but that of the sweep is bound to one customer.
+//! Uploads in several requests, in PostgreSQL. Every statement is bound to one customer.
 
 use assay_proto::{
     ContentId, CustomerId, Fault, FileId, ProjectId, UploadId,
