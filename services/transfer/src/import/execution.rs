@@ -7,9 +7,7 @@ use reqwest::{Method, RequestBuilder, header::CONTENT_TYPE};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value, json};
 
-use super::{
-    Finished, Target, id, is, only, review, send::batches, text, upload::with_contents,
-};
+use super::{Finished, Target, id, is, only, review, send::batches, text, upload::with_contents};
 use crate::{
     folder::{Contents, EXECUTIONS, Name, Place, Reader, hex},
     interface::{has_code, read_streamed},
@@ -155,11 +153,7 @@ async fn upload(
 ) -> Result<()> {
     let build = |request: RequestBuilder| {
         let request = with_contents(request, contents);
-        if content_type.is_empty() {
-            request
-        } else {
-            request.header(CONTENT_TYPE, content_type)
-        }
+        if content_type.is_empty() { request } else { request.header(CONTENT_TYPE, content_type) }
     };
     target.interface.send(Method::PUT, path, build).await?;
     Ok(())

@@ -9,9 +9,7 @@ use reqwest::header::CONTENT_TYPE;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{
-    Target, catalog::existing, fields::moved, id, text, upload::with_contents,
-};
+use super::{Target, catalog::existing, fields::moved, id, text, upload::with_contents};
 use crate::{
     folder::{Contents, Entry, PROJECT, Place, Reader, STORED_FILES},
     progress::Progress,
