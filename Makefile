@@ -8,6 +8,7 @@ TEST_THREADS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 # The programs that `make bench` builds.
 MEASURED := -p assay-bench -p assay -p assay-gateway -p assay-identity -p assay-catalog -p assay-execution \
 	-p assay-notification
+LINT := cargo clippy --workspace --all-targets --locked -- -D warnings
 ROW := read
 SHAPE := one
 
@@ -32,7 +33,7 @@ test: ## run all checks and tests, installing what they need
 check: language ## check language, modules, format and lints
 	@deploy/local/modules
 	@cargo fmt --all --check
-	@cargo clippy --workspace --all-targets --locked -- -D warnings
+	@$(LINT)
 
 language: ## check the language of code and documents
 	@deploy/local/language

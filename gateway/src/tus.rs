@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fmt::Write};
 
-use assay_proto::{Timestamp, catalog::ResumableUpload};
+use assay_proto::{Timestamp, catalog};
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
     response::{IntoResponse, Response},
@@ -144,7 +144,7 @@ impl<S: Sync> FromRequest<S> for Appended {
 }
 
 /// Returns the headers that describe an upload.
-pub(crate) fn headers(upload: &ResumableUpload) -> HeaderMap {
+pub(crate) fn headers(upload: &catalog::Upload) -> HeaderMap {
     let expires = upload.expires_at.map(|Timestamp(time)| {
         // The format of dates in HTTP (RFC 9110).
         time.format("%a, %d %b %Y %H:%M:%S GMT").to_string()

@@ -92,13 +92,13 @@ pub enum Tone {
 
 impl Tone {
     /// Returns the name of the tone in style sheets.
-    pub(crate) fn class(self) -> Option<&'static str> {
+    pub(crate) fn class(self) -> &'static str {
         match self {
-            Self::Pass => Some("pass"),
-            Self::Fail => Some("fail"),
-            Self::Warn => Some("warn"),
-            Self::Dim => Some("dim"),
-            Self::Plain => None,
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Warn => "warn",
+            Self::Dim => "dim",
+            Self::Plain => "",
         }
     }
 

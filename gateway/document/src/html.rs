@@ -66,9 +66,9 @@ fn of_block(block: &Block) -> Markup {
             Block::Heading { text, .. } => h3 { bdi { (text) } },
             Block::Paragraph(text) => p dir="auto" { (text) },
             Block::Note(text) => p.note dir="auto" { strong { "Note: " } (text) },
-            Block::Badge { tone, text } => p { span.badge class=[tone.class()] { (text) } },
+            Block::Badge { tone, text } => p { span class={ "badge " (tone.class()) } { (text) } },
             Block::Text { label, tone, text } => {
-                figure.text class=[tone.class()] {
+                figure class={ "text " (tone.class()) } {
                     figcaption { (label) }
                     pre tabindex="0" { (text) }
                 }
@@ -116,7 +116,7 @@ fn row(cells: &[Cell]) -> Markup {
 fn contents(cell: &Cell) -> Markup {
     html! {
         @if cell.tone == Tone::Plain { span.lines dir="auto" { (cell.text) } }
-        @else { strong class=[cell.tone.class()] { (cell.text) } }
+        @else { strong class=(cell.tone.class()) { (cell.text) } }
         @if !cell.detail.is_empty() { span.id dir="auto" { (cell.detail) } }
     }
 }
@@ -172,6 +172,14 @@ mod tests {
         let file = rendered("");
         for part in ["src=\"http", "href=", "url(", "@import", "<link", "<iframe", "<script"] {
             assert!(!file.contains(part), "{part}");
+        }
+    }
+
+    /// A browser ignores the second.
+    #[test]
+    fn no_element_has_an_attribute_twice() {
+        for tag in rendered("").split('<').filter_map(|rest| rest.split('>').next()) {
+            assert!(tag.matches(" class=").count() < 2, "{tag}");
         }
     }
 

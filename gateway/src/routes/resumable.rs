@@ -1,9 +1,9 @@
-//! `/api/projects/{projectId}/files/uploads`: uploads by the protocol tus.
+//! `/api/projects/{projectId}/uploads`: uploads by the protocol tus.
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
     AppendUploadRequest, AppendUploadTarget, CreateUploadRequest, DeleteUploadRequest,
-    GetUploadRequest, ResumableUpload,
+    GetUploadRequest, Upload,
 };
 use axum::{extract::State, middleware::map_response, routing};
 use http::{HeaderMap, StatusCode};
@@ -18,8 +18,8 @@ use crate::{
     upload::{Chunk, UPLOAD_TIMEOUT},
 };
 
-const UPLOADS: &str = "/api/projects/{projectId}/files/uploads";
-const UPLOAD: &str = "/api/projects/{projectId}/files/uploads/{uploadId}";
+const UPLOADS: &str = "/api/projects/{projectId}/uploads";
+const UPLOAD: &str = "/api/projects/{projectId}/uploads/{uploadId}";
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
@@ -35,7 +35,7 @@ pub(super) fn slow_routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(append)).layer(map_response(tus::mark))
 }
 
-impl Resource for ResumableUpload {}
+impl Resource for Upload {}
 
 /// Begins an upload that continues where a connection has broken, by the protocol tus 1.0.
 ///
@@ -43,7 +43,7 @@ impl Resource for ResumableUpload {}
 /// when nothing was appended for 24 hours. Until then, its size counts against the quota of the customer. With a SHA-256 in
 /// `Repr-Digest`, a file that has not arrived as it was sent is rejected with 422 at its end.
 #[utoipa::path(
-    post, path = "/api/projects/{projectId}/files/uploads", operation_id = "create_upload",
+    post, path = "/api/projects/{projectId}/uploads", operation_id = "create_upload",
     tag = "Files",
     params(
         ("Tus-Resumable" = String, Header, description = "The version of the protocol",
@@ -57,7 +57,7 @@ impl Resource for ResumableUpload {}
             example = "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"),
     ),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.FileService/CreateUpload"))),
-    responses((status = CREATED, description = "The upload has begun", body = ResumableUpload)),
+    responses((status = CREATED, description = "The upload has begun", body = Upload)),
 )]
 async fn create(
     State(mut files): State<Files>,
@@ -65,12 +65,12 @@ async fn create(
     _: Supported,
     Path(project_id): Path<String>,
     creation: Creation,
-) -> Result<Created<(HeaderMap, Json<ResumableUpload>)>, Problem> {
+) -> Result<Created<(HeaderMap, Json<Upload>)>, Problem> {
     let Creation { name, content_type, metadata, size, sha256 } = creation;
     let request = CreateUploadRequest { project_id, name, content_type, metadata, size, sha256 };
     let created = files.create_upload(caller.call(request)).await;
     let upload = created.map_err(|status| Problem::from(status).of_parameters())?.into_inner();
-    let path = format!("/api/projects/{}/files/uploads/{}", upload.project_id, upload.id);
+    let path = format!("/api/projects/{}/uploads/{}", upload.project_id, upload.id);
     Ok(Created(path, (tus::headers(&upload), Json(upload))))
 }
 
@@ -79,17 +79,17 @@ async fn create(
 /// `HEAD` returns the same in headers, as the protocol tus has them. When all bytes have arrived, `FileId` is the file that
 /// the upload has become, for 24 hours.
 #[utoipa::path(
-    get, path = "/api/projects/{projectId}/files/uploads/{uploadId}", operation_id = "get_upload",
+    get, path = "/api/projects/{projectId}/uploads/{uploadId}", operation_id = "get_upload",
     tag = "Files",
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.FileService/GetUpload"))),
-    responses((status = OK, description = "The upload", body = ResumableUpload)),
+    responses((status = OK, description = "The upload", body = Upload)),
 )]
 async fn get(
     State(mut files): State<Files>,
     caller: Caller,
     _: Supported,
     Path((project_id, id)): Path<(String, String)>,
-) -> Result<(HeaderMap, Json<ResumableUpload>), Problem> {
+) -> Result<(HeaderMap, Json<Upload>), Problem> {
     let request = GetUploadRequest { project_id, id };
     let upload = files.get_upload(caller.call(request)).await?.into_inner();
     Ok((tus::headers(&upload), Json(upload)))
@@ -102,7 +102,7 @@ async fn get(
 /// at a time can append to an upload; another one is rejected with 409. With a checksum, the body is stored as a whole or
 /// not at all.
 #[utoipa::path(
-    patch, path = "/api/projects/{projectId}/files/uploads/{uploadId}",
+    patch, path = "/api/projects/{projectId}/uploads/{uploadId}",
     operation_id = "append_upload", tag = "Files",
     params(
         ("Tus-Resumable" = String, Header, description = "The version of the protocol",
@@ -138,7 +138,7 @@ async fn append(
 
 /// Deletes an upload with its bytes. A file that it has become stays.
 #[utoipa::path(
-    delete, path = "/api/projects/{projectId}/files/uploads/{uploadId}",
+    delete, path = "/api/projects/{projectId}/uploads/{uploadId}",
     operation_id = "delete_upload", tag = "Files",
     params(
         ("Tus-Resumable" = String, Header, description = "The version of the protocol",

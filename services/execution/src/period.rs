@@ -32,7 +32,7 @@ impl Period {
     pub(crate) fn ids(self) -> (Uuid, Uuid) {
         let from = self.from.and_then(|time| first_id(time.checked_sub_days(TOLERANCE)?));
         let until = self.until.and_then(|time| first_id(time.checked_add_days(TOLERANCE)?));
-        (from.unwrap_or(Uuid::nil()), until.unwrap_or(Uuid::max()))
+        (from.unwrap_or_default(), until.unwrap_or(Uuid::max()))
     }
 }
 

@@ -107,7 +107,9 @@ impl Examples {
     }
 
     fn request(&self, operation: &Operation) -> RequestBuilder {
-        self.api(operation).request(operation.method.clone(), &self.path(operation))
+        let request = self.api(operation).request(operation.method.clone(), &self.path(operation));
+        let headers = operation.required_headers();
+        headers.fold(request, |request, (name, example)| request.header(name, example))
     }
 
     /// Sends the request with a body of this media type.

@@ -92,7 +92,7 @@ impl Tenant {
         let file = self.api.request(Method::POST, &format!("{at}/files"));
         let file = Answer::of(file.header("X-File-Name", "rocket.img").body("an image")).await;
         self.remember("fileId", &file.created());
-        let upload = self.api.request(Method::POST, &format!("{at}/files/uploads"));
+        let upload = self.api.request(Method::POST, &format!("{at}/uploads"));
         let upload = upload.header("Tus-Resumable", "1.0.0").header("Upload-Length", 8);
         let upload = upload.header("Upload-Metadata", "filename cm9ja2V0LmltZw==");
         self.remember("uploadId", &Answer::of(upload).await.created());

@@ -1,9 +1,14 @@
 //! Lines of a text, and the order of their parts.
 
+use std::iter;
+
 use unicode_bidi::BidiInfo;
 use unicode_linebreak::linebreaks;
 
 use super::font::{Fonts, Style};
+
+/// Maximum number of characters of a long word in a line.
+const MOST: usize = 500;
 
 /// Breaks a text into lines of at most `width` sizes of the font. Words that are longer are divided.
 pub(super) fn lines(fonts: &Fonts, style: Style, text: &str, width: f32) -> Vec<String> {
@@ -28,27 +33,48 @@ fn of_paragraph(fonts: &Fonts, style: Style, text: &str, width: f32) -> Vec<Stri
     lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// Divides a word that does not fit into a line.
+/// Divides a word that does not fit into a line, where its parts join if possible.
 fn divided<'a>(fonts: &Fonts, style: Style, word: &'a str, width: f32) -> Vec<&'a str> {
-    let mut parts = vec![];
-    let mut rest = vec![word];
-    while let Some(part) = rest.pop() {
-        // A line has fewer characters, so there is nothing to measure.
-        let is_long = part.len() > 2000 || fonts.width(style, part.trim_end()) > width;
-        let end = half(part).filter(|_| is_long);
-        match end {
-            Some(end) => rest.extend([&part[end..], &part[..end]]),
-            None => parts.push(part),
+    // A line has fewer characters, so there is nothing to measure.
+    let is_long = |part: &str| part.len() > 2000 || fonts.width(style, part.trim_end()) > width;
+    if !is_long(word) {
+        return vec![word];
+    }
+    let mut parts = Vec::new();
+    for mut rest in joined(word) {
+        while is_long(rest)
+            && let Some(end) = fitting(fonts, style, rest, width)
+        {
+            parts.push(&rest[..end]);
+            rest = &rest[end..];
         }
+        parts.push(rest);
     }
     parts
 }
 
-/// Returns an end of the first half of a text with several characters.
-fn half(text: &str) -> Option<usize> {
-    let middle = text.ceil_char_boundary(text.len().div_ceil(2));
-    let end = if middle == text.len() { text.char_indices().next_back()?.0 } else { middle };
-    (end > 0).then_some(end)
+/// Returns the parts of a path, an address or an identifier, each with the signs behind it.
+fn joined(word: &str) -> impl Iterator<Item = &str> {
+    let is_joint = |char| {
+        matches!(char, '_' | '.' | ':' | '/' | '\\' | '-' | ',' | ';' | '=' | '&' | '?' | '@' | '|')
+    };
+    let mut rest = word;
+    iter::from_fn(move || {
+        let signs = rest.find(is_joint).unwrap_or(rest.len());
+        let behind = rest[signs..].find(|char| !is_joint(char));
+        let (part, others) = rest.split_at(behind.map_or(rest.len(), |behind| signs + behind));
+        rest = others;
+        Some(part).filter(|part| !part.is_empty())
+    })
+}
+
+/// Returns the end of the longest beginning of a text that fits into a line, or of its first character. Returns nothing
+/// for a text of one character.
+fn fitting(fonts: &Fonts, style: Style, text: &str, width: f32) -> Option<usize> {
+    let ends = text.char_indices().skip(1).take(MOST).map(|(end, _)| end);
+    let ends: Vec<usize> = ends.collect();
+    let fit = ends.partition_point(|end| fonts.width(style, &text[..*end]) <= width);
+    ends.get(fit.saturating_sub(1)).copied()
 }
 
 /// A part of a line in one font and direction.
@@ -117,6 +143,14 @@ mod tests {
             assert!(lines.iter().all(|line| fonts.width(Style::Mono, line) <= 33.0));
             assert_eq!(lines.concat().chars().count(), fonts.shown(&word).chars().count());
         }
+    }
+
+    #[test]
+    fn paths_are_divided_where_their_parts_join() {
+        let fonts = Fonts::load().unwrap();
+        let path = "rules::tests::the_worst_result_wins/in/any/order";
+        let lines = lines(&fonts, Style::Mono, path, 12.5);
+        assert_eq!(lines, ["rules::tests::the_", "worst_result_wins/", "in/any/order"]);
     }
 
     #[test]

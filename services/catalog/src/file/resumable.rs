@@ -21,7 +21,7 @@ use assay_auth::Caller;
 use assay_database::begin;
 use assay_proto::{
     CustomerId, Fault, ProjectId, UploadId,
-    catalog::{AppendUploadTarget, CreateUploadRequest, ResumableUpload, UploadFileHead},
+    catalog::{AppendUploadTarget, CreateUploadRequest, Upload, UploadFileHead},
 };
 use assay_storage::Place;
 use tonic::Status;
@@ -66,7 +66,7 @@ impl Files {
         &self,
         caller: &Caller,
         request: CreateUploadRequest,
-    ) -> Result<ResumableUpload, Status> {
+    ) -> Result<Upload, Status> {
         let project = ProjectId::from_path(&request.project_id)?;
         let CreateUploadRequest { name, content_type, metadata, size, sha256, .. } = request;
         let head = UploadFileHead { name, content_type, sha256 };

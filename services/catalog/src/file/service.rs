@@ -7,7 +7,7 @@ use assay_proto::{
     catalog::{
         AppendUploadRequest, CreateUploadRequest, DeleteFileRequest, DeleteUploadRequest,
         DownloadFileRequest, FileBatch, FileContentsBatch, GetFileRequest, GetUploadRequest,
-        ListFilesRequest, ResumableUpload, StoredFile, UploadFileRequest, file_service_server,
+        ListFilesRequest, StoredFile, Upload, UploadFileRequest, file_service_server,
     },
 };
 use assay_rpc::list::{self, Batches};
@@ -22,7 +22,7 @@ use crate::project::store as projects;
 impl file_service_server::FileService for Files {
     type ListFilesStream = Batches<FileBatch>;
     type UploadFileStream = Batches<StoredFile>;
-    type AppendUploadStream = Batches<ResumableUpload>;
+    type AppendUploadStream = Batches<Upload>;
     type DownloadFileStream = Batches<FileContentsBatch>;
 
     async fn list_files(
@@ -65,7 +65,7 @@ impl file_service_server::FileService for Files {
     async fn create_upload(
         &self,
         request: Request<CreateUploadRequest>,
-    ) -> Result<Response<ResumableUpload>, Status> {
+    ) -> Result<Response<Upload>, Status> {
         let caller = Caller::of(&request)?;
         Ok(Response::new(self.begin_upload(&caller, request.into_inner()).await?))
     }
@@ -73,7 +73,7 @@ impl file_service_server::FileService for Files {
     async fn get_upload(
         &self,
         request: Request<GetUploadRequest>,
-    ) -> Result<Response<ResumableUpload>, Status> {
+    ) -> Result<Response<Upload>, Status> {
         let customer = Caller::of(&request)?.customer;
         let GetUploadRequest { project_id, id } = request.into_inner();
         let (project, id) = (ProjectId::from_path(&project_id)?, UploadId::from_path(&id)?);

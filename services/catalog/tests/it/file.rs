@@ -1,6 +1,6 @@
 //! Files of projects: their rows, their bytes, and what remains of uploads and deletions that did not end.
 
-mod resumable;
+pub(crate) mod resumable;
 
 use std::path::{Path, PathBuf};
 

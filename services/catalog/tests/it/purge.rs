@@ -13,6 +13,7 @@ use tonic::Response;
 use uuid::Uuid;
 
 use crate::{
+    file::resumable::{append, begin},
     user::{User, web_page},
     world::{World, fault},
 };
@@ -165,6 +166,8 @@ async fn a_purge_removes_all_rows_of_a_project_and_publishes_their_deletion() {
         };
         let lab = user.create_environment(project, lab).await.unwrap();
         user.upload(project, "shop.msi", b"MSI").await.unwrap();
+        let upload = begin(&user, project, 100).await.unwrap();
+        append(&user, &upload, 0, b"MSI").await.unwrap();
         records_of_projects.push([
             ("environment".to_owned(), lab.id),
             ("project".to_owned(), project.id.clone()),

@@ -119,12 +119,17 @@ async fn leases_that_expire_while_results_arrive_lose_and_repeat_no_result() -> 
         let mut tick = interval(Duration::from_millis(20));
         for round in 0.. {
             tick.tick().await;
-            // New leases are spared, so that engines make progress.
+            // New leases are spared, so that engines make progress. Leases that the service has locked are spared
+            // as well, because it locks them in an order of its own.
             world
                 .change(
                     "update lease set expires_at = now()
-                     where ended_at is null and random() < 0.1
-                       and leased_at < now() - interval '20 milliseconds'",
+                     where id in (
+                         select id from lease
+                         where ended_at is null and random() < 0.1
+                           and leased_at < now() - interval '20 milliseconds'
+                         for update skip locked
+                     )",
                 )
                 .await?;
             if round % 10 == 0 {

@@ -191,7 +191,7 @@ async fn only_letters_from_a_to_z_are_the_same_in_upper_and_lower_case() -> Resu
         ];
         for filter in selected {
             let listed = world.list_filtered(&user, filter.clone()).await?;
-            assert_eq!(listed, [created.clone()], "{filter:?}");
+            assert_eq!(listed, std::slice::from_ref(&created), "{filter:?}");
         }
         let delivered = receiver.receives(1).await;
         assert_eq!(delivered[0].header("webhook-id"), created.id, "{source}");

@@ -54,7 +54,7 @@ fn metadata(name: &str) -> String {
 
 /// Begins an upload.
 async fn begin(api: &Api, project: &str, name: &str, size: u64) -> Answer {
-    let request = tus(api, Method::POST, &format!("{project}/files/uploads"));
+    let request = tus(api, Method::POST, &format!("{project}/uploads"));
     let request = request.header("Upload-Length", size).header("Upload-Metadata", metadata(name));
     Answer::of(request).await
 }
@@ -102,7 +102,7 @@ async fn an_upload_in_several_requests_becomes_a_file() {
     let created = begin(api, &project, "Pr\u{fc}fplan 2.pdf", 6).await;
     let shown = created.created();
     let upload = created.headers["location"].to_str().unwrap();
-    assert_eq!(upload, format!("{project}/files/uploads/{}", id(&shown)));
+    assert_eq!(upload, format!("{project}/uploads/{}", id(&shown)));
     assert_eq!(
         (&shown["Offset"], &shown["Size"], &shown["FileId"]),
         (&json!(0), &json!(6), &Value::Null)
@@ -202,7 +202,7 @@ async fn a_damaged_body_is_not_appended_and_a_damaged_file_not_stored() {
     send("sha1 qZk+NkcGgWq6PiVxeFDCbJzQ2J0=", "abc").await.expect(204);
     assert_eq!(offset(api, &upload).await, 3);
 
-    let request = tus(api, Method::POST, &format!("{project}/files/uploads"));
+    let request = tus(api, Method::POST, &format!("{project}/uploads"));
     let request = request.header("Upload-Length", 3).header("Upload-Metadata", metadata("a.img"));
     let announced = Answer::of(request.header("Repr-Digest", repr_digest(ABC))).await;
     let announced = announced.expect(201).headers["location"].to_str().unwrap();
@@ -216,7 +216,7 @@ async fn requests_that_violate_the_protocol_are_refused() {
     let customer = Customer::new().await;
     let api = &customer.api;
     let project = create_project(api).await;
-    let uploads = format!("{project}/files/uploads");
+    let uploads = format!("{project}/uploads");
     let options = Answer::of(customer.anonymous().request(Method::OPTIONS, &uploads)).await;
     assert_eq!(options.expect(204).headers["tus-version"], "1.0.0");
     assert_eq!(options.headers["tus-extension"], "creation,expiration,checksum,termination");
@@ -265,7 +265,7 @@ async fn the_client_of_npm_uploads_over_connections_that_break() {
     let url = Url::parse(&customer.url()).unwrap();
     let gateway = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let endpoint = format!("http://{}{project}/files/uploads", listener.local_addr().unwrap());
+    let endpoint = format!("http://{}{project}/uploads", listener.local_addr().unwrap());
     let (mut proxy, broken) = (JoinSet::new(), break_connections(10, 3 << 20));
     proxy.spawn(broken.clone().serve(listener, gateway));
     let mut client = node(&folder);

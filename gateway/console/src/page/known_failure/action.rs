@@ -105,7 +105,7 @@ impl<V: Clone, T> Outcome<V, T> {
 
 /// Reads the values of a form, all of which must be valid.
 fn values<V>(
-    pairs: Vec<(String, String)>,
+    pairs: &[(String, String)],
     read: impl Fn(&str) -> Option<V>,
 ) -> Result<Vec<V>, Failure> {
     let known = pairs.iter().filter(|(name, _)| name == "known").map(|(_, value)| read(value));
@@ -120,7 +120,7 @@ pub(super) async fn end(
     Path(project): Path<Uuid>,
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Result<Response, Failure> {
-    let ids = values(pairs, |id| id.parse::<Uuid>().ok())?;
+    let ids = values(&pairs, |id| id.parse::<Uuid>().ok())?;
     let api = &session.api;
     let ended = Outcome::of(ids, |id| async move {
         let path = format!("/api/projects/{project}/knownfailures/{id}");
@@ -165,7 +165,7 @@ pub(super) async fn restore(
     Path(project): Path<Uuid>,
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Result<Response, Failure> {
-    let ended = values(pairs, |known| serde_json::from_str::<Ended>(known).ok())?;
+    let ended = values(&pairs, |known| serde_json::from_str::<Ended>(known).ok())?;
     let (api, path) = (&session.api, &format!("/api/projects/{project}/knownfailures"));
     let restored = Outcome::of(ended, |known| async move {
         let created = api.send::<KnownFailure>(Method::POST, path, &known).await;
@@ -225,7 +225,7 @@ mod tests {
     fn a_form_with_a_value_that_is_not_valid_is_refused_as_a_whole() {
         let pairs = ["1", "x"].map(|value| ("known".to_owned(), value.to_owned()));
         let read = |value: &str| value.parse::<u32>().ok();
-        assert!(values(pairs.to_vec(), read).is_err());
-        assert_eq!(values(pairs[..1].to_vec(), read).unwrap(), [1]);
+        assert!(values(&pairs, read).is_err());
+        assert_eq!(values(&pairs[..1], read).unwrap(), [1]);
     }
 }

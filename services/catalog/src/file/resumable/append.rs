@@ -4,7 +4,7 @@ use assay_auth::Caller;
 use assay_database::begin;
 use assay_proto::{
     Fault,
-    catalog::{AppendUploadRequest, AppendUploadTarget, ResumableUpload},
+    catalog::{AppendUploadRequest, AppendUploadTarget, Upload},
 };
 use assay_rpc::body;
 use assay_storage::{Place, Stored, Terms};
@@ -26,7 +26,7 @@ impl Files {
         &self,
         caller: &Caller,
         messages: Streaming<AppendUploadRequest>,
-    ) -> Result<ResumableUpload, Status> {
+    ) -> Result<Upload, Status> {
         let (target, pieces) = body::open(messages).await?;
         let writer = Writer::of(caller.customer, &target)?;
         let checksum = Checksum::of(&target)?;
@@ -56,7 +56,7 @@ impl Files {
         &self,
         writer: &Writer,
         target: &AppendUploadTarget,
-    ) -> Result<ResumableUpload, Status> {
+    ) -> Result<Upload, Status> {
         let upload = store::get(&self.db, writer.customer, writer.project, writer.upload).await?;
         if upload.offset != target.offset {
             let reason = format!("Upload-Offset: the upload has {} bytes", upload.offset);

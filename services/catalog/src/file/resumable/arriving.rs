@@ -132,8 +132,8 @@ mod tests {
 
     use super::*;
 
-    fn piece(size: usize, last: bool) -> Result<Piece, Status> {
-        Ok(Piece { chunk: vec![1; size].into(), last, ..Piece::default() })
+    fn piece(size: usize, last: bool) -> Piece {
+        Piece { chunk: vec![1; size].into(), last, ..Piece::default() }
     }
 
     /// Returns the sizes of the parts that are kept, and whether the body was whole.
@@ -166,23 +166,23 @@ mod tests {
     #[tokio::test]
     async fn a_body_is_cut_into_parts_and_what_has_arrived_of_a_broken_one_is_kept() {
         let lost = || Err(Status::cancelled("gone"));
-        let large = vec![piece(PART - 1, false), piece(2, false), piece(PART, true)];
+        let large = vec![Ok(piece(PART - 1, false)), Ok(piece(2, false)), Ok(piece(PART, true))];
         assert_eq!(parts(large, 3 * PART, None).await, (vec![PART, PART, 1], true));
-        let broken = vec![piece(5, false), piece(6, false), lost()];
+        let broken = vec![Ok(piece(5, false)), Ok(piece(6, false)), lost()];
         assert_eq!(parts(broken, 100, None).await, (vec![11], false));
-        assert_eq!(parts(vec![piece(5, false)], 100, None).await, (vec![5], false));
-        assert_eq!(parts(vec![piece(5, false), lost()], 5, None).await, (vec![5], true));
-        assert_eq!(parts(vec![piece(0, true)], 5, None).await, (vec![], true));
+        assert_eq!(parts(vec![Ok(piece(5, false))], 100, None).await, (vec![5], false));
+        assert_eq!(parts(vec![Ok(piece(5, false)), lost()], 5, None).await, (vec![5], true));
+        assert_eq!(parts(vec![Ok(piece(0, true))], 5, None).await, (vec![], true));
         assert_eq!(parts(vec![lost()], 5, None).await, (vec![], false));
     }
 
     #[tokio::test]
     async fn a_body_that_is_too_long_or_has_another_checksum_is_not_kept() {
-        let long = vec![piece(5, false), piece(6, true)];
+        let long = vec![Ok(piece(5, false)), Ok(piece(6, true))];
         assert_eq!(parts(long, 10, None).await, (vec![], false));
-        let other = vec![piece(5, false), piece(6, true)];
+        let other = vec![Ok(piece(5, false)), Ok(piece(6, true))];
         assert_eq!(parts(other, 100, checksum_of_another()).await, (vec![], false));
-        let broken = vec![piece(5, false)];
+        let broken = vec![Ok(piece(5, false))];
         assert_eq!(parts(broken, 100, checksum_of_another()).await, (vec![], false));
     }
 }

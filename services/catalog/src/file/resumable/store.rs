@@ -2,7 +2,7 @@
 
 use assay_proto::{
     ContentId, CustomerId, Fault, FileId, ProjectId, UploadId,
-    catalog::{ResumableUpload, UploadFileHead},
+    catalog::{Upload, UploadFileHead},
 };
 use assay_storage::{Place, Renew};
 use futures::FutureExt;
@@ -81,8 +81,8 @@ pub(crate) async fn get(
     customer: CustomerId,
     project: ProjectId,
     id: UploadId,
-) -> Result<ResumableUpload, Fault> {
-    let (columns, live) = (ResumableUpload::COLUMNS, projects::is_live("$2"));
+) -> Result<Upload, Fault> {
+    let (columns, live) = (Upload::COLUMNS, projects::is_live("$2"));
     let upload = sqlx::query_as(AssertSqlSafe(format!(
         "select {columns} from upload
          where customer_id = $1 and project_id = $2 and id = $3 and expires_at > now() and {live}"

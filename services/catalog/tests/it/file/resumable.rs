@@ -15,7 +15,7 @@ use crate::{
 /// Size of the parts in which uploads are stored, in bytes.
 const PART: usize = 16 << 20;
 
-async fn begin(user: &User, project: &Project, size: i64) -> Answer<ResumableUpload> {
+pub(crate) async fn begin(user: &User, project: &Project, size: i64) -> Answer<Upload> {
     let request = CreateUploadRequest {
         project_id: project.id.clone(),
         name: "a.img".to_owned(),
@@ -25,13 +25,13 @@ async fn begin(user: &User, project: &Project, size: i64) -> Answer<ResumableUpl
     Ok(user.files().create_upload(user.call(request)).await?.into_inner())
 }
 
-async fn get(user: &User, upload: &ResumableUpload) -> Answer<ResumableUpload> {
+async fn get(user: &User, upload: &Upload) -> Answer<Upload> {
     let request = GetUploadRequest { project_id: upload.project_id.clone(), id: upload.id.clone() };
     Ok(user.files().get_upload(user.call(request)).await?.into_inner())
 }
 
 /// The messages of a request, without the last one.
-fn messages(upload: &ResumableUpload, offset: i64, body: &[u8]) -> Vec<AppendUploadRequest> {
+fn messages(upload: &Upload, offset: i64, body: &[u8]) -> Vec<AppendUploadRequest> {
     let target = AppendUploadTarget {
         project_id: upload.project_id.clone(),
         id: upload.id.clone(),
@@ -46,19 +46,19 @@ fn messages(upload: &ResumableUpload, offset: i64, body: &[u8]) -> Vec<AppendUpl
     std::iter::once(first).chain(chunks).collect()
 }
 
-async fn append(
+pub(crate) async fn append(
     user: &User,
-    upload: &ResumableUpload,
+    upload: &Upload,
     offset: i64,
     body: &[u8],
-) -> Answer<ResumableUpload> {
+) -> Answer<Upload> {
     let last = AppendUploadRequest { last: true, ..AppendUploadRequest::default() };
     let messages = stream::iter(messages(upload, offset, body).into_iter().chain([last]));
     let mut answer = user.files().append_upload(user.call(messages)).await?.into_inner();
     Ok(answer.message().await?.expect("the upload"))
 }
 
-async fn delete(user: &User, upload: &ResumableUpload) -> Answer<()> {
+async fn delete(user: &User, upload: &Upload) -> Answer<()> {
     let request =
         DeleteUploadRequest { project_id: upload.project_id.clone(), id: upload.id.clone() };
     user.files().delete_upload(user.call(request)).await.map(|_| ())
