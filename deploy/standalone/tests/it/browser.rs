@@ -74,8 +74,6 @@ impl Browser {
         let arguments = [
             "--headless=new",
             "--disable-dev-shm-usage",
-            // Emulating a GPU takes more of the processor than drawing without one.
-            "--disable-gpu",
             // Containers do not allow namespaces, and root does not need them.
             "--no-sandbox",
             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",

@@ -266,7 +266,8 @@ async fn the_client_of_npm_uploads_over_connections_that_break() {
     let gateway = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}{project}/uploads", listener.local_addr().unwrap());
-    let (mut proxy, broken) = (JoinSet::new(), break_connections(10, 3 << 20));
+    let (mut proxy, broken) =
+        (JoinSet::new(), break_connections(10, usize::try_from(mebibytes << 20).unwrap() / 12));
     proxy.spawn(broken.clone().serve(listener, gateway));
     let mut client = node(&folder);
     client.arg("client.mjs").env("ENDPOINT", endpoint).env("TOKEN", api.token());
