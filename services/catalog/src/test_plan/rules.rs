@@ -17,7 +17,7 @@ const FROZEN: &str = "the test plan was executed; only its Status, Description a
 /// Maximum number of instances of a run.
 const MOST_INSTANCES: i32 = 10_000;
 
-/// Longest maximum duration of an instance, in minutes.
+/// Longest minimum and maximum duration of an instance, in minutes.
 const LONGEST: f64 = 6_000_000.0;
 
 /// Maximum number of automation steps of a plan.
@@ -44,7 +44,9 @@ pub(crate) fn valid(mut input: TestPlanInput) -> Result<TestPlanInput, Fault> {
         _ => check.refuse("Instances", format!("must be a number from 1 to {MOST_INSTANCES}")),
     }
     let minimum = input.minimum_duration_in_min.unwrap_or(f64::NAN);
-    check.amount("MinimumDurationInMin", minimum);
+    if !(0.0..=LONGEST).contains(&minimum) {
+        check.refuse("MinimumDurationInMin", format!("must be 0 to {LONGEST}"));
+    }
     // Absent if a client clears it, which restores the default.
     let maximum = *input.maximum_duration_in_min.get_or_insert(0.0);
     if !(0.0..=LONGEST).contains(&maximum) {

@@ -106,6 +106,7 @@ async fn numbers_have_limits() {
         (1, -1.0, "MinimumDurationInMin"),
         (1, f64::NAN, "MinimumDurationInMin"),
         (1, f64::INFINITY, "MinimumDurationInMin"),
+        (1, 1e308, "MinimumDurationInMin"),
     ] {
         let input = TestPlanInput {
             instances: Some(instances),
