@@ -145,6 +145,10 @@ impl Artifacts {
         execution: ExecutionId,
         id: ArtifactId,
     ) -> Result<(), Fault> {
+        // A transaction whose outcome was lost may have made it an artifact.
+        if !stray::condemn(&self.db, customer, id).await? {
+            return Ok(());
+        }
         self.file_store.delete(place(customer, execution, id)).await?;
         stray::delete(&self.db, customer, id).await
     }

@@ -65,6 +65,19 @@ fn taken(rows: u64) -> Result<(), Fault> {
     if rows == 1 { Ok(()) } else { Err(Fault::Unavailable("the upload was given up, and")) }
 }
 
+/// Marks a file as being removed. Returns whether it is not an artifact.
+pub(super) async fn condemn(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: ArtifactId,
+) -> Result<bool, Fault> {
+    let condemned = sqlx::query(
+        "update stray_file set is_removed = true where customer_id = $1 and artifact_id = $2",
+    );
+    let condemned = condemned.bind(customer).bind(id).execute(db).await?;
+    Ok(condemned.rows_affected() > 0)
+}
+
 /// Deletes a file that was removed.
 pub(super) async fn delete(
     db: impl PgExecutor<'_>,
