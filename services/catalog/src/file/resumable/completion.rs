@@ -82,6 +82,8 @@ impl Files {
     ) -> Result<bool, Fault> {
         let mut tx = begin(&self.db).await?;
         if upload.sha256.as_ref().is_some_and(|expected| expected[..] != stored.sha256) {
+            // The upload may belong to another request by now.
+            store::renew(&mut *tx, writer).await?;
             removal::delete(&mut tx, writer.customer, writer.project, writer.upload).await?;
             tx.commit().await?;
             let problem = "is not the SHA-256 of the file that has arrived: upload it again";

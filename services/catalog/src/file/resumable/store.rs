@@ -140,7 +140,8 @@ pub(super) fn renewal(db: &PgPool, writer: &Writer, places: Vec<Place>) -> Renew
     })
 }
 
-async fn renew(db: &PgPool, writer: &Writer) -> Result<(), Fault> {
+/// Records that a request goes on to append to an upload. Fails if it does not any more.
+pub(super) async fn renew(db: impl PgExecutor<'_>, writer: &Writer) -> Result<(), Fault> {
     let renewed = sqlx::query(
         "update upload set written_at = now()
          where customer_id = $1 and id = $2 and writer_id = $3",
