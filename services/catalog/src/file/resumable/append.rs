@@ -15,7 +15,7 @@ use super::{
     Writer,
     arriving::{Arriving, too_long},
     checksum::Checksum,
-    store::{self, Claimed},
+    store::{self, Claimed, MOST_PARTS},
 };
 use crate::file::{Files, stray};
 
@@ -130,8 +130,14 @@ impl Files {
     }
 }
 
-/// Returns how many bytes an upload lacks. Fails if the client has announced more.
+/// Returns how many bytes an upload lacks. Fails if the client has announced more, or if the upload has too many parts.
 fn lacking(upload: &Claimed, target: &AppendUploadTarget) -> Result<usize, Fault> {
+    if upload.parts >= MOST_PARTS {
+        let reason = format!(
+            "the upload has {MOST_PARTS} parts, its limit: delete it, and begin one with larger requests"
+        );
+        return Err(Fault::Refused { code: "too_many_parts", reason });
+    }
     let lacking = upload.size - target.offset;
     if target.size.is_some_and(|size| size > lacking) {
         return Err(too_long());

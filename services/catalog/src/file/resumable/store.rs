@@ -21,6 +21,10 @@ pub(super) const PATIENCE: &str = "2 minutes";
 /// Maximum number of uploads of a customer that have not become files.
 const MOST_UPLOADS: i64 = 1000;
 
+/// Number of parts from which nothing is appended to an upload. A request adds one at least, however small, and all are
+/// opened when they are joined.
+pub(super) const MOST_PARTS: i64 = 10_000;
+
 /// An upload to begin.
 pub(super) struct NewUpload {
     pub(super) head: UploadFileHead,
@@ -40,6 +44,8 @@ pub(super) struct Claimed {
     pub(super) sha256: Option<Vec<u8>>,
     /// Size of the file, in bytes.
     pub(super) size: i64,
+    /// Number of parts that are stored.
+    pub(super) parts: i64,
 }
 
 /// Inserts an upload within the quota that the transaction has locked.
@@ -104,7 +110,10 @@ pub(super) async fn claim(
          where customer_id = $1 and project_id = $2 and id = $3 and received = $5
            and file_id is null and expires_at > now() and {live}
            and (writer_id is null or written_at < now() - interval '{PATIENCE}')
-         returning name, content_type, sha256, size"
+         returning name, content_type, sha256, size,
+                   (select count(*) from upload_part part
+                    where part.customer_id = upload.customer_id and part.upload_id = upload.id)
+                       as parts"
     )));
     let claimed = claimed.bind(writer.customer).bind(writer.project).bind(writer.upload);
     Ok(claimed.bind(writer.id).bind(offset).fetch_optional(db).await?)

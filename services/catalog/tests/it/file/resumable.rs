@@ -148,6 +148,32 @@ async fn an_upload_counts_against_the_quota_from_its_beginning() {
 }
 
 #[tokio::test]
+async fn a_customer_has_a_limited_number_of_uploads_and_an_upload_of_parts() {
+    let world = World::start().await;
+    let (user, other) = (world.user().await, world.user().await);
+    let (project, elsewhere) = (user.project().await, other.project().await);
+    let upload = begin(&user, &project, 100).await.unwrap();
+    append(&user, &upload, 0, b"abc").await.unwrap();
+    let parts = "insert into upload_part (customer_id, upload_id, position, content_id)
+                 select customer_id, upload_id, -number, gen_random_uuid()
+                 from upload_part, generate_series(1, 9999) number";
+    sqlx::query(parts).execute(&world.db).await.unwrap();
+    assert_eq!(fault(append(&user, &upload, 3, b"d").await), "too_many_parts");
+    assert_eq!(get(&user, &upload).await.unwrap().offset, 3);
+
+    let open = "insert into upload
+                    (customer_id, id, project_id, name, content_type, metadata, size, expires_at)
+                select customer_id, gen_random_uuid(), project_id, name, content_type, metadata, size,
+                       expires_at
+                from upload, generate_series(1, 999)";
+    sqlx::query(open).execute(&world.db).await.unwrap();
+    assert_eq!(fault(begin(&user, &project, 1).await), "too_many_uploads");
+    begin(&other, &elsewhere, 1).await.unwrap();
+    delete(&user, &upload).await.unwrap();
+    begin(&user, &project, 1).await.unwrap();
+}
+
+#[tokio::test]
 async fn expired_and_deleted_uploads_leave_nothing() {
     let world = World::start().await;
     let user = world.user().await;
