@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 pub(crate) use self::{
-    bounded::{Bounds, SeveralFiles, body_error, bounded, media_type},
+    bounded::{Bounds, LongHeaders, SeveralFiles, body_error, bounded, media_type},
     filter::{AcceptedFields, FieldFilter},
     json::{Fields, JsonBody, check_names, invalid, parse, read_fields},
 };

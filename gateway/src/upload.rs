@@ -3,6 +3,7 @@
 mod announced;
 mod file_name;
 mod form_file;
+mod held;
 mod stored_file;
 
 use std::{
@@ -26,12 +27,12 @@ use http_body_util::BodyExt;
 use tokio::time::timeout;
 use tonic::Status;
 
-use self::form_file::form_file;
 pub(crate) use self::{
     announced::{Announced, is_form},
     file_name::file_name,
     stored_file::FileUpload,
 };
+use self::{form_file::form_file, held::Held};
 use crate::{
     body::{Bounds, body_error, bounded, media_type},
     problem::Problem,
@@ -57,7 +58,7 @@ pub(crate) enum Upload {
     /// The body is one file.
     File(Body),
     /// The body is a form with any number of files, which fields are.
-    Form(Multipart, Part),
+    Form(Multipart, Part, Held),
 }
 
 /// Returns a field of a form as a file, if it is one.
@@ -128,12 +129,13 @@ impl Upload {
         part: Part,
     ) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let body = bounded(&parts.headers, body, bounds)?;
+        let held = Held::default();
+        let body = held.limit(bounded(&parts.headers, body, bounds)?);
         let mut request = Request::from_parts(parts, body);
         DefaultBodyLimit::disable().apply(&mut request);
         let form = Multipart::from_request(request, &()).await;
         let invalid = |_| Problem::malformed("Content-Type: the form needs a boundary");
-        Ok(Self::Form(form.map_err(invalid)?, part))
+        Ok(Self::Form(form.map_err(invalid)?, part, held))
     }
 
     /// Calls a service with a stream of messages: `first`, then one for each chunk.
@@ -193,7 +195,7 @@ impl Upload {
     async fn feed(self, mut sender: Sender) -> Problem {
         let fed = match self {
             Self::File(body) => feed_file(body, &mut sender).await,
-            Self::Form(form, part) => feed_form(form, part, &mut sender).await,
+            Self::Form(form, part, held) => feed_form(form, part, &held, &mut sender).await,
         };
         if let Err(problem) = fed {
             return problem;
@@ -214,9 +216,20 @@ async fn feed_file(mut body: Body, sender: &mut Sender) -> Result<(), Problem> {
     Ok(())
 }
 
-async fn feed_form(mut form: Multipart, part: Part, sender: &mut Sender) -> Result<(), Problem> {
+async fn feed_form(
+    mut form: Multipart,
+    part: Part,
+    held: &Held,
+    sender: &mut Sender,
+) -> Result<(), Problem> {
     while let Some(mut field) = form.next_field().await.map_err(|error| body_error(&error))? {
-        let Some(file) = part(&field) else { continue };
+        held.release();
+        let Some(file) = part(&field) else {
+            while field.chunk().await.map_err(|error| body_error(&error))?.is_some() {
+                held.release();
+            }
+            continue;
+        };
         if file.name.len() > MAX_FILE_NAME {
             let reason = format!("a file name is longer than {MAX_FILE_NAME} bytes");
             return Err(Problem::malformed(reason));
@@ -224,6 +237,7 @@ async fn feed_form(mut form: Multipart, part: Part, sender: &mut Sender) -> Resu
         // A separate chunk marks the start, because the file may be empty.
         queue(sender, Chunk { file: Some(file), ..Chunk::default() }).await;
         while let Some(bytes) = field.chunk().await.map_err(|error| body_error(&error))? {
+            held.release();
             queue(sender, Chunk { bytes, ..Chunk::default() }).await;
         }
     }

@@ -35,6 +35,11 @@ impl Bounds {
 #[error("the form has several files")]
 pub(crate) struct SeveralFiles;
 
+/// A form has more bytes in front of a field than are held.
+#[derive(Debug, thiserror::Error)]
+#[error("the headers of a field are too long")]
+pub(crate) struct LongHeaders;
+
 /// Wraps a body, which then fails as soon as it exceeds its bounds. A body that declares a larger
 /// size is rejected at once. [`body_error`] translates the error for clients.
 pub(crate) fn bounded(headers: &HeaderMap, body: Body, bounds: Bounds) -> Result<Body, Problem> {
@@ -58,6 +63,9 @@ pub(crate) fn body_error(error: &(dyn Error + 'static)) -> Problem {
     }
     if caused_by::<SeveralFiles>(error) {
         return Problem::malformed("the form has several files: send one");
+    }
+    if caused_by::<LongHeaders>(error) {
+        return Problem::malformed("the form has a field with headers of more than 64 KiB");
     }
     Problem::malformed("the body is incomplete")
 }
