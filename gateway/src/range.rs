@@ -1,14 +1,40 @@
 //! Requests for a range of a file (RFC 9110, section 14).
 
+use std::convert::Infallible;
+
 use assay_proto::catalog::FileRange;
+use axum::extract::FromRequestParts;
 use http::{
-    HeaderMap,
+    HeaderMap, Method,
     header::{IF_RANGE, RANGE},
+    request::Parts,
 };
+
+/// The part of a file that a request asks for.
+pub(crate) struct Wanted {
+    /// The whole file by default.
+    pub(crate) range: Option<FileRange>,
+    /// SHA-256 that the file must have for the range to apply.
+    pub(crate) if_sha256: Option<String>,
+    /// Whether the response has no contents.
+    pub(crate) head_only: bool,
+}
+
+impl<S: Sync> FromRequestParts<S> for Wanted {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self {
+            range: range(&parts.headers),
+            if_sha256: if_range(&parts.headers),
+            head_only: parts.method == Method::HEAD,
+        })
+    }
+}
 
 /// Returns the range that a request asks for. One with several ranges, in another unit or malformed is
 /// answered with the whole file.
-pub(crate) fn range(headers: &HeaderMap) -> Option<FileRange> {
+fn range(headers: &HeaderMap) -> Option<FileRange> {
     let (unit, range) = headers.get(RANGE)?.to_str().ok()?.split_once('=')?;
     if !unit.trim().eq_ignore_ascii_case("bytes") {
         return None;
@@ -33,7 +59,7 @@ fn position(digits: &str) -> Option<i64> {
 
 /// Returns the SHA-256 that a file must have for the range to apply. No file has that of a weak tag or of a
 /// time.
-pub(crate) fn if_range(headers: &HeaderMap) -> Option<String> {
+fn if_range(headers: &HeaderMap) -> Option<String> {
     let tag = headers.get(IF_RANGE)?.to_str().unwrap_or_default();
     let tag = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
     Some(tag.unwrap_or_default().to_owned())

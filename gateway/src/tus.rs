@@ -1,6 +1,6 @@
 //! The headers of tus 1.0 (<https://tus.io>), the protocol of uploads that continue where a connection has broken.
 
-use std::{collections::HashMap, fmt::Write};
+use std::collections::HashMap;
 
 use assay_proto::{Timestamp, catalog};
 use axum::{
@@ -16,7 +16,7 @@ use http::{
 use crate::{
     body::{Bounds, media_type},
     problem::Problem,
-    upload::{Announced, Upload},
+    upload::{Announced, Upload, hex},
 };
 
 /// The version of the protocol.
@@ -182,11 +182,7 @@ fn number(headers: &HeaderMap, name: &HeaderName) -> Result<i64, Problem> {
 fn checksum(text: &str) -> Result<(String, String), Problem> {
     let value = text.split_once(' ').and_then(|(algorithm, value)| {
         let value = BASE64_STANDARD.decode(value.trim()).ok()?;
-        let digits = value.iter().fold(String::new(), |mut digits, byte| {
-            let _ = write!(digits, "{byte:02x}");
-            digits
-        });
-        Some((algorithm.to_owned(), digits)).filter(|(algorithm, _)| !algorithm.is_empty())
+        Some((algorithm.to_owned(), hex(&value))).filter(|(algorithm, _)| !algorithm.is_empty())
     });
     let problem =
         "upload-checksum: must be the name of an algorithm, a space and the checksum in base64";

@@ -28,7 +28,7 @@ use tokio::time::timeout;
 use tonic::Status;
 
 pub(crate) use self::{
-    announced::{Announced, is_form},
+    announced::{Announced, hex, is_form},
     file_name::file_name,
     stored_file::FileUpload,
 };
@@ -42,7 +42,7 @@ use crate::{
 pub(crate) const UPLOAD_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Maximum time in which a service receives what has arrived of a body that breaks off.
-const DELIVERY: Duration = Duration::from_secs(30);
+pub(crate) const DELIVERY: Duration = Duration::from_secs(30);
 
 /// Maximum number of chunks that are queued for a service that is slower than the client.
 const QUEUED: usize = 4;
@@ -148,30 +148,17 @@ impl Upload {
     where
         F: Future<Output = Result<R, Status>>,
     {
-        self.deliver(first, message, call, Duration::ZERO).await
+        self.deliver(first, message, Duration::ZERO, call).await
     }
 
-    /// Calls a service as [`Upload::send`] does. If the body breaks off, the service still receives what has
-    /// arrived before.
-    pub(crate) async fn send_broken<M, R, F>(
+    /// Calls a service as [`Upload::send`] does. The service has this time to receive what has arrived of a body that
+    /// breaks off.
+    pub(crate) async fn deliver<M, R, F>(
         self,
         first: M,
         message: fn(Chunk) -> M,
-        call: impl FnOnce(Messages<M>) -> F,
-    ) -> Result<R, Problem>
-    where
-        F: Future<Output = Result<R, Status>>,
-    {
-        self.deliver(first, message, call, DELIVERY).await
-    }
-
-    /// Calls a service, which has this time to receive what has arrived of a body that breaks off.
-    async fn deliver<M, R, F>(
-        self,
-        first: M,
-        message: fn(Chunk) -> M,
-        call: impl FnOnce(Messages<M>) -> F,
         patience: Duration,
+        call: impl FnOnce(Messages<M>) -> F,
     ) -> Result<R, Problem>
     where
         F: Future<Output = Result<R, Status>>,

@@ -10,7 +10,7 @@ use assay_proto::{
     },
 };
 use axum::{extract::State, response::Response};
-use http::{HeaderMap, Method, StatusCode};
+use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     list::{List, Listing},
     path::Path,
     problem::Problem,
-    range,
+    range::Wanted,
     response::{Json, Resource},
     services::{Automation, AutomationFiles, Services},
     upload::{Chunk, UPLOAD_TIMEOUT, Upload},
@@ -119,19 +119,13 @@ async fn download(
     State(mut automation): State<Automation>,
     State(mut files): State<AutomationFiles>,
     caller: Caller,
-    method: Method,
-    headers: HeaderMap,
+    Wanted { range, if_sha256, head_only }: Wanted,
     Path((lease, id)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
     let records = GetLeasedRecordsRequest { id: lease };
     let records = automation.get_leased_records(caller.call(records)).await?.into_inner();
-    let request = DownloadAutomationFileRequest {
-        record_ids: records.record_ids,
-        id,
-        range: range::range(&headers),
-        if_sha256: range::if_range(&headers),
-        head_only: method == Method::HEAD,
-    };
+    let record_ids = records.record_ids;
+    let request = DownloadAutomationFileRequest { record_ids, id, range, if_sha256, head_only };
     contents::respond(files.download_automation_file(caller.call(request)).await?.into_inner())
         .await
 }

@@ -5,7 +5,7 @@ use assay_proto::catalog::{
     DeleteFileRequest, DownloadFileRequest, GetFileRequest, ListFilesRequest, StoredFile,
 };
 use axum::{extract::State, response::Response};
-use http::{HeaderMap, Method, StatusCode};
+use http::StatusCode;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -16,7 +16,7 @@ use crate::{
     path::Path,
     problem::Problem,
     query::Query,
-    range,
+    range::Wanted,
     response::{Created, Json, Resource},
     services::{Files, Services},
     upload::{FileUpload, UPLOAD_TIMEOUT},
@@ -147,12 +147,9 @@ async fn upload(
 async fn download(
     State(mut files): State<Files>,
     caller: Caller,
-    method: Method,
-    headers: HeaderMap,
+    Wanted { range, if_sha256, head_only }: Wanted,
     Path((project_id, id)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    let (range, if_sha256) = (range::range(&headers), range::if_range(&headers));
-    let head_only = method == Method::HEAD;
     let request = DownloadFileRequest { project_id, id, range, if_sha256, head_only };
     contents::respond(files.download_file(caller.call(request)).await?.into_inner()).await
 }

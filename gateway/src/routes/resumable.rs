@@ -15,7 +15,7 @@ use crate::{
     response::{Created, Json, Resource},
     services::{Files, Services},
     tus::{self, Appended, Creation, Supported},
-    upload::{Chunk, UPLOAD_TIMEOUT},
+    upload::{Chunk, DELIVERY, UPLOAD_TIMEOUT},
 };
 
 const UPLOADS: &str = "/api/projects/{projectId}/uploads";
@@ -128,7 +128,7 @@ async fn append(
     let target = AppendUploadTarget { project_id, id, offset, size, checksum_algorithm, checksum };
     let first = AppendUploadRequest { target: Some(target), ..AppendUploadRequest::default() };
     let next = |Chunk { bytes, last, .. }| AppendUploadRequest { target: None, chunk: bytes, last };
-    let upload = body.send_broken(first, next, async |messages| {
+    let upload = body.deliver(first, next, DELIVERY, async |messages| {
         let messages = caller.call_within(UPLOAD_TIMEOUT, messages);
         files.append_upload(messages).await?.into_inner().message().await
     });

@@ -57,16 +57,21 @@ fn digest(headers: &HeaderMap) -> Result<Option<String>, Problem> {
         let bytes = BASE64_STANDARD.decode(value).ok().filter(|bytes| bytes.len() == 32);
         let invalid = || Problem::invalid("digest", "must be a SHA-256 in base64");
         let bytes = bytes.ok_or_else(invalid)?;
-        let hash = bytes.iter().fold(String::new(), |mut hash, byte| {
-            let _ = write!(hash, "{byte:02x}");
-            hash
-        });
+        let hash = hex(&bytes);
         if found.as_ref().is_some_and(|found| *found != hash) {
             return Err(Problem::invalid("digest", "must be the same in all headers"));
         }
         found = Some(hash);
     }
     Ok(found)
+}
+
+/// Returns bytes in hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
 }
 
 /// Returns the value of a digest by SHA-256.
