@@ -105,10 +105,10 @@ async fn remove_files(
         let mut tx = begin(db).await?;
         let (customer, id) = (project.customer_id, project.id);
         let files = file::store::purge(&mut tx, customer, id, batch).await?;
-        let uploads = file::resumable::removal::purge(&mut tx, customer, id, batch).await?;
+        let uploads = file::resumable::removal::purge(&mut tx, customer, id).await?;
         attempt.progressed(&mut *tx).await?;
         tx.commit().await?;
-        if files.max(uploads) < batch {
+        if files < batch && uploads == 0 {
             return Ok(());
         }
         throttle.pause(started.elapsed()).await;

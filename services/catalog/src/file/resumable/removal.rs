@@ -6,8 +6,8 @@ use sqlx::{AssertSqlSafe, PgPool, PgTransaction};
 
 use super::store::PATIENCE;
 
-/// Number of expired uploads that are removed at once.
-const EXPIRED_AT_A_TIME: i64 = 100;
+/// Number of uploads that are removed at once. Each may have 10,000 parts, and a statement has 30 seconds.
+const AT_A_TIME: i64 = 10;
 
 /// Deletes an upload. Its parts become stray.
 pub(crate) async fn delete(
@@ -26,13 +26,12 @@ pub(crate) async fn delete(
     discard(tx, vec![(customer, id)]).await
 }
 
-/// Deletes up to `limit` uploads of a deleted project. Returns their number.
+/// Deletes some uploads of a deleted project. Returns their number, which is 0 if it has none.
 pub(crate) async fn purge(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
-    limit: i64,
-) -> Result<i64, Fault> {
+) -> Result<usize, Fault> {
     let uploads: Vec<(CustomerId, UploadId)> = sqlx::query_as(
         "select customer_id, id from upload where customer_id = $1 and project_id = $2
          order by id limit $3
@@ -40,10 +39,10 @@ pub(crate) async fn purge(
     )
     .bind(customer)
     .bind(project)
-    .bind(limit)
+    .bind(AT_A_TIME)
     .fetch_all(&mut **tx)
     .await?;
-    let count = i64::try_from(uploads.len()).map_err(Fault::internal)?;
+    let count = uploads.len();
     discard(tx, uploads).await?;
     Ok(count)
 }
@@ -61,11 +60,11 @@ pub(crate) async fn expire(db: &PgPool) -> Result<(), Fault> {
              for update skip locked"
         )));
         let expired: Vec<(CustomerId, UploadId)> =
-            expired.bind(EXPIRED_AT_A_TIME).fetch_all(&mut *tx).await?;
+            expired.bind(AT_A_TIME).fetch_all(&mut *tx).await?;
         let count = i64::try_from(expired.len()).map_err(Fault::internal)?;
         discard(&mut tx, expired).await?;
         tx.commit().await?;
-        if count < EXPIRED_AT_A_TIME {
+        if count < AT_A_TIME {
             return Ok(());
         }
     }
