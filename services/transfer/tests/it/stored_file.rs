@@ -4,7 +4,6 @@ use std::{
     fs,
     path::Path,
     sync::atomic::{AtomicUsize, Ordering},
-    time::Duration,
 };
 
 use axum::{
@@ -14,7 +13,7 @@ use axum::{
 };
 use futures::{StreamExt, stream};
 use serde_json::json;
-use tokio::time::sleep;
+use tokio::task::yield_now;
 
 use crate::{
     export, import,
@@ -45,9 +44,9 @@ async fn with_contents(contents: impl Fn(usize) -> Response + Send + Sync + 'sta
 /// Returns an answer that breaks off after these bytes.
 fn broken(status: StatusCode, bytes: &'static [u8]) -> Response {
     let chunk = stream::iter([Ok(Bytes::from_static(bytes))]);
-    // The chunk leaves the server before the connection breaks.
+    // While the body is pending, the server sends the bytes that it has. It asks for more after that.
     let end = stream::once(async {
-        sleep(Duration::from_millis(200)).await;
+        yield_now().await;
         Err(std::io::Error::other("broken off"))
     });
     (status, Body::from_stream(chunk.chain(end))).into_response()
