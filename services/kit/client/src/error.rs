@@ -71,7 +71,8 @@ impl ClientError {
         matches!(self, Self::Rejected { code, .. } if code == expected)
     }
 
-    pub(crate) fn retry_after(&self) -> Option<Duration> {
+    /// Returns the time that Assay asked to wait for.
+    pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Rejected { retry_after, .. } => *retry_after,
             _ => None,

@@ -15,8 +15,8 @@ use crate::{
     progress::{Progress, note},
 };
 
-/// Number of attempts that bring no byte, after which a download is given up.
-const ATTEMPTS: u32 = 5;
+/// Number of attempts in a row that bring no byte, after which a download is given up: over about four minutes.
+const ATTEMPTS: u32 = 30;
 
 /// Contents that a file must have.
 #[derive(Deserialize)]
@@ -81,13 +81,16 @@ async fn contents(
         let before = part.bytes();
         let rest = rest(interface, path, folder, expected, &mut part).await;
         let Some(error) = rest.with_context(|| format!("GET {path}"))? else { break };
-        attempts = if part.bytes() > before { 1 } else { attempts + 1 };
+        if part.bytes() > before {
+            (backoff, attempts) = (Backoff::default(), 0);
+        }
+        attempts += 1;
         if error.is_permanent() || attempts == ATTEMPTS {
             part.flush()?;
             return Err(anyhow::Error::from(error).context(format!("GET {path}")));
         }
         note(format_args!("the download of {place} broke off; will continue it: {error}"));
-        backoff.wait().await;
+        backoff.wait_at_least(error.retry_after()).await;
     }
     let (size, sha256) = (part.bytes(), part.sha256());
     if size != expected.size || sha256 != expected.sha256 {
