@@ -44,15 +44,13 @@ pub(crate) fn valid(mut input: TestPlanInput) -> Result<TestPlanInput, Fault> {
         _ => check.refuse("Instances", format!("must be a number from 1 to {MOST_INSTANCES}")),
     }
     let minimum = input.minimum_duration_in_min.unwrap_or(f64::NAN);
-    if !(0.0..=LONGEST).contains(&minimum) {
-        check.refuse("MinimumDurationInMin", format!("must be 0 to {LONGEST}"));
-    }
+    check.range("MinimumDurationInMin", minimum, 0.0..=LONGEST);
     // Absent if a client clears it, which restores the default.
     let maximum = *input.maximum_duration_in_min.get_or_insert(0.0);
-    if !(0.0..=LONGEST).contains(&maximum) {
-        check.refuse("MaximumDurationInMin", format!("must be 0 to {LONGEST}"));
-    } else if maximum > 0.0 && maximum < minimum {
+    if maximum > 0.0 && maximum < minimum {
         check.refuse("MaximumDurationInMin", "must not be less than MinimumDurationInMin");
+    } else {
+        check.range("MaximumDurationInMin", maximum, 0.0..=LONGEST);
     }
     if input.test_type.is_none() {
         check.refuse("TestType", "must be Default, Performance or Stability");

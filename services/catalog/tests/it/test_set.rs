@@ -91,11 +91,13 @@ async fn an_update_keeps_absent_fields_and_clears_null_fields() {
     assert_eq!(cleared.tags, None);
     let stale = user.update_set(&tagged, TestSetInput::default(), &["Tags"]).await;
     assert_eq!(fault(stale), "stale_data_version");
-    let endless = TestSetInput { time_out: f64::INFINITY, ..TestSetInput::default() };
-    assert_eq!(
-        invalid_fields(user.update_set(&cleared, endless, &["TimeOut", "Name"]).await),
-        ["Name", "TimeOut"]
-    );
+    for endless in [f64::INFINITY, 1e300] {
+        let endless = TestSetInput { time_out: endless, ..TestSetInput::default() };
+        assert_eq!(
+            invalid_fields(user.update_set(&cleared, endless, &["TimeOut", "Name"]).await),
+            ["Name", "TimeOut"]
+        );
+    }
     assert_eq!(user.get_set(&set.id).await.unwrap(), cleared);
 }
 

@@ -32,6 +32,8 @@ pub(super) fn valid(mut input: MonitorInput) -> Result<MonitorInput, Fault> {
         check.refuse("Threshold", "must be more than 0");
     } else if is_rate && input.threshold > 100.0 {
         check.refuse("Threshold", "must be at most 100 %");
+    } else {
+        check.amount("Threshold", input.threshold);
     }
     let runs = *input.runs.get_or_insert(RUNS);
     check.range("Runs", runs, FEWEST_RUNS..=MOST_RUNS);

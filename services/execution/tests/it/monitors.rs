@@ -288,6 +288,7 @@ async fn monitors_are_created_changed_and_deleted() -> Result<()> {
         ("Action", MonitorInput { action: 0, ..recoveries() }),
         ("Runs", MonitorInput { runs: Some(51), ..recoveries() }),
         ("Threshold", MonitorInput { threshold: 0.0, ..recoveries() }),
+        ("Threshold", MonitorInput { threshold: 1e300, ..recoveries() }),
         ("RecoverAfter", MonitorInput { recover_after: Some(0), ..recoveries() }),
         ("Branch", MonitorInput { branch: Some("x".repeat(256)), ..recoveries() }),
     ] {

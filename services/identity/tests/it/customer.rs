@@ -277,6 +277,7 @@ async fn invoice_data_is_changed_only_with_the_customer_management_permission() 
         (CustomerInput { currency: Some("euro".to_owned()), ..Default::default() }, "Currency"),
         (CustomerInput { tax: Some(101.0), ..Default::default() }, "Tax"),
         (CustomerInput { due_days: Some(-1.0), ..Default::default() }, "DueDays"),
+        (CustomerInput { due_days: Some(1e300), ..Default::default() }, "DueDays"),
         (CustomerInput { price_per_hour: Some(0.00004), ..Default::default() }, "PricePerHour"),
         (CustomerInput::default(), "Currency"),
     ] {

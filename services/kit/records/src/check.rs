@@ -21,6 +21,9 @@ const LONGEST_NAME: usize = 255;
 /// Maximum size of any other text, in bytes.
 const LARGEST_TEXT: usize = 64 << 10;
 
+/// Largest quantity. PostgreSQL writes far larger ones in JSON with digits that cannot be read back as a number.
+const LARGEST_AMOUNT: f64 = 1e12;
+
 /// Maximum number of labels, and of the characters of one.
 const MOST_LABELS: usize = 20;
 const LONGEST_LABEL: usize = 64;
@@ -161,11 +164,9 @@ impl Check {
         }
     }
 
-    /// Checks a quantity: finite, 0 or more.
+    /// Checks a quantity: 0 to 10^12. NaN is not one.
     pub fn amount(&mut self, field: &str, number: f64) {
-        if !number.is_finite() || number < 0.0 {
-            self.refuse(field, "must be 0 or more");
-        }
+        self.range(field, number, 0.0..=LARGEST_AMOUNT);
     }
 
     /// Checks labels of engines: at most 20, each with 1 to 64 characters and no control characters.

@@ -30,13 +30,20 @@ fn names_and_numbers_have_limits() {
     {
         check.name(field, &name);
     }
-    for (field, number) in
-        [("zero", 0.0), ("nan", f64::NAN), ("inf", f64::INFINITY), ("below", -1.0)]
-    {
+    for (field, number) in [
+        ("zero", 0.0),
+        ("largest", LARGEST_AMOUNT),
+        ("nan", f64::NAN),
+        ("inf", f64::INFINITY),
+        ("below", -1.0),
+        ("above", 1e300),
+    ] {
         check.amount(field, number);
     }
     check.size("size", -1);
-    assert_eq!(fields(check), ["blank", "long", "nan", "inf", "below", "size"]);
+    let problem = check.violations[2].to_string();
+    assert!(problem.ends_with("must be 0 to 1000000000000"), "{problem}");
+    assert_eq!(fields(check), ["blank", "long", "nan", "inf", "below", "above", "size"]);
 }
 
 #[test]
