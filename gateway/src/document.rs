@@ -1,8 +1,8 @@
 //! Documents of executions: their facts, read from the services, and the template of the project.
 //!
 //! A document is made as a whole before it is sent, since its parts have any order. So everything that it may have is
-//! bounded: the numbers of tests, steps and pictures, and the bytes of texts and pictures. Two are made at once, and the memory of those
-//! that clients still read is limited.
+//! bounded: the numbers of tests, steps and pictures, and the bytes of texts and pictures. Two are made at once, and
+//! the memory of those that clients still read is limited.
 
 mod entry;
 mod facts;
@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Size of the texts of a document, at most, with the markup around them.
 const TEXTS: usize = 8 << 20;
 
-/// Time after which no further steps and pictures are read, and after which no further pages are laid out.
+/// Time after which no further steps and pictures are read, and after which a layout ends.
 const READING: Duration = Duration::from_secs(5);
 const LAYOUT: Duration = Duration::from_secs(3);
 
@@ -105,10 +105,7 @@ impl Documents {
     ) -> Result<File, Problem> {
         let Made { execution_id, document, turn, .. } = self.make(caller, path).await?;
         // The turn ends with the work, even if the client has gone.
-        let written = spawn_blocking(move || {
-            let deadline = std::time::Instant::now() + LAYOUT;
-            (assay_document::pdf(document, deadline), turn)
-        });
+        let written = spawn_blocking(move || (assay_document::pdf(document, LAYOUT), turn));
         let (written, turn) = written.await.map_err(|error| failed(&error))?;
         let Pdf { file, nonconformance } = written.map_err(|error| failed(&error))?;
         if let Some(reason) = nonconformance {

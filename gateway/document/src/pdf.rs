@@ -14,7 +14,7 @@ mod write;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use thiserror::Error;
@@ -47,15 +47,14 @@ pub struct Pdf {
 
 /// Returns the document as a PDF file.
 ///
-/// It has the pages that can be laid out until the deadline; writing them takes about as long. It takes memory for
-/// the file and for the pixels of one picture. Texts
-/// in scripts that the fonts do not have are shown as replacement characters. A picture that cannot be decoded is
-/// replaced by a remark.
-pub fn pdf(mut document: Document, deadline: Instant) -> Result<Pdf, Unrenderable> {
+/// It has the pages that can be laid out within `time`; writing them takes about as long. It takes memory for the
+/// file and for the pixels of one picture. Texts in scripts that the fonts do not have are shown as replacement
+/// characters. A picture that cannot be decoded is replaced by a remark, and the document is laid out again.
+pub fn pdf(mut document: Document, time: Duration) -> Result<Pdf, Unrenderable> {
     let fonts = Fonts::load().ok_or_else(|| Unrenderable("the fonts cannot be read".to_owned()))?;
     let (mut nonconformance, mut broken) = (None, 0);
     loop {
-        let laid_out = layout(&document, &fonts, deadline);
+        let laid_out = layout(&document, &fonts, Instant::now() + time);
         let conforms = nonconformance.is_none();
         // Decoders of pictures are the only code here that reads bytes of clients.
         let written =
@@ -93,13 +92,13 @@ fn replace_pictures(document: &mut Document, is_broken: impl Fn(usize) -> bool) 
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::{place::Item, *};
     use crate::{Picture, block::Tone, compose, compose::tests::report, template::Template};
 
+    const TIME: Duration = Duration::from_mins(1);
+
     fn later() -> Instant {
-        Instant::now() + Duration::from_mins(1)
+        Instant::now() + TIME
     }
 
     fn document(text: &str) -> Document {
@@ -108,7 +107,7 @@ mod tests {
 
     /// Returns the file of a document that conforms to the standards.
     fn conforming(document: Document) -> Vec<u8> {
-        let Pdf { file, nonconformance } = pdf(document, later()).unwrap();
+        let Pdf { file, nonconformance } = pdf(document, TIME).unwrap();
         assert_eq!(nonconformance, None);
         file
     }
