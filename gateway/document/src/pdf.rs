@@ -24,10 +24,17 @@ use self::{
     layout::layout,
     write::{Failed, write},
 };
-use crate::block::{Block, Document};
+use crate::{
+    block::{Block, Document},
+    picture::Picture,
+};
 
 /// Maximum number of pages.
 const PAGES: usize = 200;
+
+/// Maximum size of the pixels that are compressed again, in bytes. A file has them without the filters of PNG, by which
+/// a small picture can stand for megabytes that cannot be compressed.
+const PIXELS: u64 = 96 << 20;
 
 /// Maximum number of pictures that cannot be decoded and are replaced one by one. With more, all are.
 const BROKEN: usize = 3;
@@ -47,11 +54,13 @@ pub struct Pdf {
 
 /// Returns the document as a PDF file.
 ///
-/// It has the pages that can be laid out within `time`; writing them takes about as long. It takes memory for the
-/// file and for the pixels of one picture. Texts in scripts that the fonts do not have are shown as replacement
-/// characters. A picture that cannot be decoded is replaced by a remark, and the document is laid out again.
+/// It has the pages that can be laid out within `time`; writing their texts takes about as long. It takes memory for
+/// the file twice and for the pixels of one picture. PNG pictures beyond 96 MiB of pixels are left out. Texts in
+/// scripts that the fonts do not have are shown as replacement characters. A picture that cannot be decoded is replaced
+/// by a remark, and the document is laid out again.
 pub fn pdf(mut document: Document, time: Duration) -> Result<Pdf, Unrenderable> {
     let fonts = Fonts::load().ok_or_else(|| Unrenderable("the fonts cannot be read".to_owned()))?;
+    leave_out_pictures(&mut document);
     let (mut nonconformance, mut broken) = (None, 0);
     loop {
         let laid_out = layout(&document, &fonts, Instant::now() + time);
@@ -70,6 +79,23 @@ pub fn pdf(mut document: Document, time: Duration) -> Result<Pdf, Unrenderable> 
             }
             Err(Failed::Standard(reason)) if conforms => nonconformance = Some(reason),
             Err(failed) => return Err(Unrenderable(failed.to_string())),
+        }
+    }
+}
+
+/// Replaces the figures by remarks that have more pixels than a file may still have.
+fn leave_out_pictures(document: &mut Document) {
+    let logo = document.logo.as_ref().map_or(0, Picture::compressed_again);
+    let mut left = PIXELS.saturating_sub(logo);
+    for block in &mut document.blocks {
+        if let Block::Figure { picture, caption } = block {
+            let size = picture.compressed_again();
+            if size <= left {
+                left -= size;
+            } else {
+                let reason = "left out of the PDF, which would have too many pixels";
+                *block = Block::Note(format!("{caption}: {reason}."));
+            }
         }
     }
 }
@@ -93,7 +119,9 @@ fn replace_pictures(document: &mut Document, is_broken: impl Fn(usize) -> bool) 
 #[cfg(test)]
 mod tests {
     use super::{place::Item, *};
-    use crate::{Picture, block::Tone, compose, compose::tests::report, template::Template};
+    use crate::{
+        block::Tone, compose, compose::tests::report, picture::Format, template::Template,
+    };
 
     const TIME: Duration = Duration::from_mins(1);
 
@@ -166,6 +194,27 @@ mod tests {
         assert_eq!(pages.len(), 2);
         let is_end = |item: &Item| matches!(item, Item::Text { text, .. } if text.contains("ends after 2 pages"));
         assert!(pages[1].iter().any(is_end));
+    }
+
+    #[test]
+    fn pictures_have_a_number_of_pixels_together() {
+        let pixel = Picture::read(crate::picture::tests::PIXEL.into()).unwrap();
+        let mut document = document("");
+        document.blocks.clear();
+        for (format, decoded) in [
+            (Format::Png, PIXELS - 10),
+            (Format::Png, 11),
+            (Format::Jpeg, 1 << 20),
+            (Format::Png, 10),
+            (Format::Png, 1),
+        ] {
+            let picture = Picture { format, decoded, ..pixel.clone() };
+            document.blocks.push(Block::Figure { picture, caption: "Large".to_owned() });
+        }
+        leave_out_pictures(&mut document);
+        let is_kept = |block: &Block| matches!(block, Block::Figure { .. });
+        let kept: Vec<bool> = document.blocks.iter().map(is_kept).collect();
+        assert_eq!(kept, [true, false, true, true, false]);
     }
 
     #[test]

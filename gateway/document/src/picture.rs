@@ -17,6 +17,8 @@ pub struct Picture {
     pub(crate) format: Format,
     /// Width and height, in pixels.
     pub(crate) size: (u32, u32),
+    /// Size of the pixels once they are decoded, in bytes.
+    pub(crate) decoded: u64,
     pub(crate) bytes: Bytes,
 }
 
@@ -55,7 +57,7 @@ impl Picture {
             return Err(Unusable::Format);
         }
         match pixels.checked_mul(depth) {
-            Some(1..=LARGEST_PIXELS) => Ok(Self { format, size, bytes }),
+            Some(decoded @ 1..=LARGEST_PIXELS) => Ok(Self { format, size, decoded, bytes }),
             _ => Err(Unusable::Pixels),
         }
     }
@@ -63,6 +65,14 @@ impl Picture {
     /// Returns the size of the file, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// Returns the size of the pixels that a PDF compresses again, in bytes. JPEG pictures stay as they are.
+    pub(crate) fn compressed_again(&self) -> u64 {
+        match self.format {
+            Format::Png => self.decoded,
+            Format::Jpeg => 0,
+        }
     }
 
     pub(crate) fn media_type(&self) -> &'static str {
