@@ -12,6 +12,7 @@ use axum::{
 use futures::{Stream, StreamExt, stream};
 use http::{HeaderName, HeaderValue, request::Parts};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use utoipa::IntoParams;
 
 use crate::{
@@ -51,6 +52,11 @@ fn opening() -> Event {
 /// Returns an event without contents.
 pub(crate) fn event() -> Event {
     Event::default().retry(RECONNECT_DELAY)
+}
+
+/// Returns an event as the document describes it.
+pub(crate) fn example(name: &str, id: &str, data: &Value) -> Value {
+    json!({"event": name, "id": id, "data": data.to_string()})
 }
 
 /// The last event that a reconnecting client has received, as browsers send it.

@@ -1,20 +1,24 @@
 //! Media types of bodies and responses, in the form that generators of clients understand.
 
 use utoipa::openapi::{
-    Content, KnownFormat, RefOr, Required, Schema, SchemaFormat,
+    Content, KnownFormat, ObjectBuilder, RefOr, Required, Schema, SchemaFormat,
     path::Operation,
     schema::{SchemaType, Type},
 };
 
-/// Describes files as binary, and bodies that may be absent as not required instead of null.
+/// Media type of streams of server-sent events.
+const EVENTS: &str = "text/event-stream";
+
+/// Describes files as binary, streams by their events, and bodies that may be absent as not required instead of null.
 pub(super) fn describe(operation: &mut Operation) {
     for response in operation.responses.responses.values_mut() {
         let RefOr::T(response) = response else { continue };
         for (media_type, content) in &mut response.content {
-            if let RefOr::T(content) = content
-                && !is_text(media_type)
-            {
+            let RefOr::T(content) = content else { continue };
+            if !is_text(media_type) {
                 describe_file(content);
+            } else if media_type == EVENTS {
+                content.schema = content.schema.take().map(event);
             }
         }
     }
@@ -43,6 +47,28 @@ fn describe_file(content: &mut Content) {
     {
         schema.format = Some(SchemaFormat::KnownFormat(KnownFormat::Binary));
     }
+}
+
+/// Returns the schema of an event. Its data is text, which has a value of this schema as JSON.
+fn event(data: RefOr<Schema>) -> RefOr<Schema> {
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let data = text()
+        .description(Some("The data of the event."))
+        .content_media_type("application/json")
+        .content_schema(Some(data));
+    let retry = ObjectBuilder::new().schema_type(Type::Integer);
+    ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .description(Some("A server-sent event. Events of other names may have other data."))
+        .property("event", text().description(Some("Name of the event.")))
+        .property("id", text().description(Some("Position after the event, for `Last-Event-ID`.")))
+        .property("data", data)
+        .property(
+            "retry",
+            retry.description(Some("Delay after which a client reconnects, in milliseconds.")),
+        )
+        .required("data")
+        .into()
 }
 
 /// Returns the other one of two schemas of which one is null.

@@ -12,6 +12,7 @@ use axum::{
 };
 use futures::stream;
 use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -132,8 +133,9 @@ fn after(id: &str) -> Result<Position, Problem> {
 ///
 /// An event has the name `log` and a part of the log as JSON in its data. The stream ends after a part
 /// that is not `IsRunning`. A client that reconnects with the id of the last event in `Last-Event-ID`
-/// misses nothing. After a short part, text is gathered for 200 ms. If another engine runs the test again, its log begins at 0. `0` instead of the id of
-/// the project is the permanent URL.
+/// misses nothing. After a short part, text is gathered for 200 ms. If another engine runs the test again,
+/// its log begins at 0. Without a log, and once it has become an artifact, `LeaseId` is null. `0` instead of
+/// the id of the project is the permanent URL.
 #[utoipa::path(
     get, operation_id = "watch_live_log", tag = "Test reports", 
     params(Position, StreamQuery, LastEventId),
@@ -141,7 +143,7 @@ fn after(id: &str) -> Result<Position, Problem> {
     extensions(("x-grpc-method" = json!("/assay.execution.v1.LiveLogService/GetLiveLog"))),
     responses((
         status = OK, description = "The parts of the log",
-        content((LiveLog = "text/event-stream")),
+        content((LiveLog = "text/event-stream", example = json!(example()))),
     )),
 )]
 async fn stream(
@@ -202,6 +204,24 @@ impl Reader {
 }
 
 fn event(log: &LiveLog) -> Result<Event, Failure> {
-    let id = format!("{}:{}", log.lease_id.as_deref().unwrap_or_default(), log.next_offset);
-    Ok(event_stream::event().id(id).event("log").json_data(log)?)
+    Ok(event_stream::event().id(id(log)).event("log").json_data(log)?)
+}
+
+/// Returns the position after a part, without a lease if there is no log.
+fn id(log: &LiveLog) -> String {
+    format!("{}:{}", log.lease_id.as_deref().unwrap_or_default(), log.next_offset)
+}
+
+/// Returns an example of an event: the first line of a log.
+fn example() -> Value {
+    let text = "09:30:04 The bank said yes\n";
+    let log = LiveLog {
+        lease_id: Some("019cade2-11c0-749a-870a-493890d9490a".to_owned()),
+        engine: "engine-7".to_owned(),
+        offset: 0,
+        next_offset: 27,
+        text: text.to_owned(),
+        is_running: true,
+    };
+    event_stream::example("log", &id(&log), &json!(log))
 }

@@ -45,7 +45,23 @@ impl Checked {
     fn content(&mut self, what: &str, part: &Value) {
         for (media_type, content) in part["content"].as_object().into_iter().flatten() {
             self.check_example(&format!("{what} as {media_type}"), content);
+            if media_type == "text/event-stream" {
+                self.check_data(&format!("{what}: the data"), content);
+            }
         }
+    }
+
+    /// Checks that the data of an event is text, with JSON of the schema that is stated for it.
+    fn check_data(&mut self, what: &str, content: &Value) {
+        let data = &content["schema"]["properties"]["data"];
+        assert_eq!(
+            (&data["type"], &data["contentMediaType"]),
+            (&json!("string"), &json!("application/json"))
+        );
+        let example: Value =
+            serde_json::from_str(content["example"]["data"].as_str().unwrap()).unwrap();
+        let part = json!({"schema": data["contentSchema"], "example": example});
+        self.check_example(what, &part);
     }
 
     fn operation(&mut self, what: &str, operation: &Value) {
@@ -124,6 +140,27 @@ fn missing_and_invalid_examples_are_found() {
     document.pointer_mut(&field).unwrap().as_object_mut().unwrap().remove("DataVersion");
     let problems = checked.all().problems;
     assert_eq!(problems.len(), 4, "{problems:#?}");
+}
+
+/// The data of an event is not the event: a client reads the text of the data as JSON, and a log has no lease before
+/// an engine writes one.
+#[test]
+fn the_data_of_events_is_described_as_json_and_its_lease_may_be_null() {
+    let checked = Checked::new();
+    for path in [
+        "/api/executions/{executionId}/reports/{testReportId}/log/stream",
+        "/api/notifications/stream",
+    ] {
+        let answer = &checked.document["paths"][path]["get"]["responses"]["200"];
+        let schema = &answer["content"]["text/event-stream"]["schema"];
+        assert_eq!(schema["required"], json!(["data"]), "{path}");
+        assert!(schema["properties"]["data"]["contentSchema"]["$ref"].is_string(), "{path}");
+    }
+    let without_lease = json!({
+        "LeaseId": null, "Engine": "", "Offset": 0, "NextOffset": 0, "Text": "", "IsRunning": false,
+    });
+    let schema = json!({"$ref": "#/components/schemas/LiveLog"});
+    assert!(checked.validator(&schema).is_valid(&without_lease));
 }
 
 /// Examples of problems have the status under which they are listed.

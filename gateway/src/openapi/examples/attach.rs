@@ -71,9 +71,8 @@ impl Examples {
     ) {
         for (media_type, content) in content {
             let RefOr::T(content) = content else { continue };
-            // The example of a line or an event is the JSON in it.
-            let has_json = media_type.ends_with("json") || media_type == "text/event-stream";
-            if content.example.is_none() && has_json {
+            // The example of a line is the JSON in it.
+            if content.example.is_none() && media_type.ends_with("json") {
                 content.example = self.value(&to_json(&content.schema), name);
             }
         }

@@ -1,8 +1,10 @@
-//! The data of a server-sent event, as the document describes it.
+//! A server-sent event and its data, as the document describes them.
 
 use assay_proto::{Actor, ActorKind, NotificationOrigin, TestResult, notification::Notification};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
+
+use crate::event_stream;
 
 /// Notification as a CloudEvent 1.0, the same as on NATS and in requests to webhooks.
 #[derive(ToSchema)]
@@ -66,7 +68,7 @@ pub(super) fn example() -> Value {
         actor: Some(actor),
         ..Notification::default()
     };
-    json!({
+    let event = json!({
         "specversion": "1.0",
         "id": id,
         "source": "/assay/notifications",
@@ -76,5 +78,6 @@ pub(super) fn example() -> Value {
         "datacontenttype": "application/json",
         "tenantid": "019cadd8-7c01-7e00-8c11-7e6d5c4b3a29",
         "data": notification,
-    })
+    });
+    event_stream::example("notification", id, &event)
 }
