@@ -154,7 +154,8 @@ async fn show(
     let (project, before) =
         try_join!(api.get::<Project>(&project, &()), before(api, &summary, current))?;
     // A judgement that was entered for another cause must not be sent for this one.
-    let refused = refused.filter(|_| current.is_some_and(is_asked));
+    let (refused, lost) =
+        if current.is_some_and(is_asked) { (refused, None) } else { (None, refused) };
 
     let triage = format!("/executions/{id}/triage");
     let of = |cause: &Cause| address(&triage, &At { cause: &cause.fingerprint, list: &list });
@@ -180,6 +181,9 @@ async fn show(
             }
         }
         (announcement.show(&id.to_string(), &here))
+        @if let Some(problem) = lost.and_then(|entry| entry.problem) {
+            p.alert role="alert" { "The judgement is not saved, and its cause is not listed any more: " (plain(&problem)) }
+        }
         @match current {
             Some(cause) => div.triage {
                 nav aria-label="All causes" {

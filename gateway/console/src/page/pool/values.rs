@@ -97,12 +97,14 @@ pub(super) async fn save(
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Result<Response, Failure> {
     let (api, operation, entry) = (&session.api, operation(ids), Entry::read(pairs));
-    let mut values = api.get::<Pool>(&operation, &()).await?.values;
+    let Pool { mut values, data_version, .. } = api.get::<Pool>(&operation, &()).await?;
     let Some(index) = entry.apply_to(&mut values) else {
         let problem = "Somebody else has removed this value.".to_owned();
         return refuse(&session, ids, (Entry::like(None), problem)).await;
     };
-    let input: Value = json!({"Values": values, "DataVersion": entry.version});
+    // The other values are those that were read here, so the version is never left out.
+    let version = entry.version.as_deref().unwrap_or(&data_version);
+    let input: Value = json!({"Values": values, "DataVersion": version});
     match api.send::<Pool>(Method::PUT, &operation, &input).await {
         Ok(_) => {
             let announced = if entry.remove { "deleted" } else { "saved" };

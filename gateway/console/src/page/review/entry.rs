@@ -32,7 +32,7 @@ pub(in crate::page) struct Entry {
     /// Whether empty texts are part of the judgement, and not only absent.
     is_whole: bool,
     /// The reason why it was refused.
-    pub(super) problem: Option<String>,
+    pub(in crate::page) problem: Option<String>,
     /// Whether it was refused because of another judgement.
     pub(super) is_conflict: bool,
 }
