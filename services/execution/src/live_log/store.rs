@@ -9,7 +9,7 @@ use sqlx::{FromRow, PgExecutor, PgPool, PgTransaction};
 /// Maximum number of bytes that one read returns.
 const PIECE: i64 = 256 << 10;
 
-/// Maximum number of bytes of a chunk that has grown. Each text that it grows by writes it as a whole.
+/// Maximum size of a chunk that grows, in bytes. PostgreSQL rewrites all of it for each text that is appended.
 const GROWN: i32 = 1 << 10;
 
 /// Locks the log of a lease, which is created if it does not exist. Returns its size.

@@ -107,11 +107,9 @@ fn filters(check: &mut Check, input: &mut WebhookInput) {
             check.refuse(field, format!("must have at most {most} entries"));
         }
     }
-    ids(check, "ProjectIds", "project", &mut input.project_ids, |id| {
-        ProjectId::from_path(id).map(|id| id.to_string())
-    });
-    ids(check, "TestSetIds", "test set", &mut input.test_set_ids, |id| {
-        TestSetId::from_path(id).map(|id| id.to_string())
+    ids(check, "ProjectIds", "project", &input.project_ids, |id| ProjectId::from_path(id).is_ok());
+    ids(check, "TestSetIds", "test set", &input.test_set_ids, |id| {
+        TestSetId::from_path(id).is_ok()
     });
     for (index, branch) in input.branches.iter().enumerate().take(MAX_EVENTS) {
         check.line(&format!("Branches/{index}"), branch, 1..=MAX_BRANCH);
@@ -123,18 +121,10 @@ fn filters(check: &mut Check, input: &mut WebhookInput) {
     order(&mut input.trends);
 }
 
-/// Checks the ids of records of a kind, and writes each of them in one way.
-fn ids(
-    check: &mut Check,
-    field: &str,
-    kind: &str,
-    ids: &mut [String],
-    read: impl Fn(&str) -> Result<String, Fault>,
-) {
-    for (index, id) in ids.iter_mut().enumerate().take(MAX_EVENTS) {
-        if let Ok(read) = read(id) {
-            *id = read;
-        } else {
+/// Checks the ids of records of a kind.
+fn ids(check: &mut Check, field: &str, kind: &str, ids: &[String], is_id: impl Fn(&str) -> bool) {
+    for (index, id) in ids.iter().enumerate().take(MAX_EVENTS) {
+        if !is_id(id) {
             let problem = format!("must be the id of a {kind}, a UUID");
             check.refuse(format!("{field}/{index}"), problem);
         }
