@@ -205,3 +205,22 @@ async fn the_causes_after_one_that_is_muted_meanwhile_are_listed() {
     let left = reader.api().get(&format!("{at}/failures?unreviewed=true")).await.ok();
     assert_eq!(left.as_array().unwrap().len(), 143);
 }
+
+#[tokio::test]
+async fn a_judgement_that_is_refused_says_so_if_its_cause_was_muted_meanwhile() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, at) = reader.upload(&report()).await;
+    let causes = reader.api().get(&format!("{at}/failures")).await.ok();
+    let first = causes[0]["Fingerprint"].as_str().unwrap();
+    let mute = json!({
+        "Causes": [first], "Status": "Accepted", "Known": {"MutedUntil": in_days(30)},
+    });
+    reader.api().put(&format!("{at}/reviews"), mute).await.ok();
+    let page = format!("/executions/{}/triage?cause={first}", id(&execution));
+    let send = reader.request(Method::POST, &page).header("origin", &reader.url);
+    let fields = [("cause", first), ("status", "Accepted"), ("until", "tomorrow")];
+    let refused = Answer::of(filled(send, &fields)).await;
+    let refused = String::from_utf8_lossy(&refused.expect(422).body).into_owned();
+    assert!(refused.contains("The judgement is not saved"), "{refused}");
+}
