@@ -25,6 +25,7 @@ pub mod origin;
 pub mod progress;
 pub mod removal;
 pub mod schedule;
+mod series;
 pub mod settle;
 pub mod test_case_state;
 pub mod test_report;

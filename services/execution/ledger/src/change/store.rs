@@ -8,14 +8,13 @@ use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
 use uuid::Uuid;
 
 use super::history::{Coded, FAILED, Origin, PASSED, PASSED_ON_RETRY};
-use crate::progress::execution::ExecutionState;
+use crate::{
+    progress::execution::ExecutionState,
+    series::{CONSIDERED, ENDED_BEFORE},
+};
 
 /// Maximum number of executions of a baseline: no rule looks at more.
 pub(super) const MOST: usize = 50;
-
-/// Maximum number of executions among which those of a baseline are looked for: outages without an end must
-/// not have all executions of a series read.
-const CONSIDERED: i64 = 200;
 
 /// Returns the latest ended executions of a branch before a new execution, in its test set and
 /// environment. Those in which nearly everything failed say nothing about tests, and are left out, unless
@@ -27,29 +26,21 @@ pub(super) async fn ended(
     branch: &str,
 ) -> Result<Vec<Uuid>, Fault> {
     let execution = &state.execution;
-    let ended = sqlx::query_scalar(
+    let ended = sqlx::query_scalar(AssertSqlSafe(format!(
         "select id from (
              select id, test_cases_failed + test_cases_with_error as failed,
                     test_cases_passed + test_cases_failed + test_cases_with_error as executed
-             from execution
-             where customer_id = $1 and project_id = $2::uuid and test_set_id = $3::uuid
-               and coalesce(environment_id, '00000000-0000-0000-0000-000000000000')
-                   = coalesce($4::uuid, '00000000-0000-0000-0000-000000000000')
-               and coalesce(branch, '') = $5
-               and status in ('Completed', 'Canceled')
-               and id < $6::uuid
-             order by id desc
-             limit $10
+             {ENDED_BEFORE}
          ) as latest
-         where executed < $7 or 100 * failed <= $8 * executed
+         where executed < $8 or 100 * failed <= $9 * executed
             or 100 * (failed - (
                    select count(*) from test_report r
                    where r.customer_id = $1 and r.execution_id = latest.id
                      and r.change <> 'None' and r.is_muted
-               )) <= $8 * executed
+               )) <= $9 * executed
          order by id desc
-         limit $9",
-    );
+         limit $10"
+    )));
     let ended = ended
         .bind(customer)
         .bind(&execution.project_id)
@@ -57,10 +48,10 @@ pub(super) async fn ended(
         .bind(&execution.environment_id)
         .bind(branch)
         .bind(&execution.id)
+        .bind(CONSIDERED)
         .bind(OUTAGE_OF)
         .bind(OUTAGE_PERCENT)
-        .bind(i64::try_from(MOST).unwrap_or(i64::MAX))
-        .bind(CONSIDERED);
+        .bind(i64::try_from(MOST).unwrap_or(i64::MAX));
     Ok(ended.fetch_all(&mut **tx).await?)
 }
 

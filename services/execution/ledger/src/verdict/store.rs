@@ -8,10 +8,7 @@ use assay_proto::{
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, types::Json};
 
 use super::rules::Facts;
-
-/// Maximum number of executions among which the one before is looked for: a series of canceled ones must not be
-/// read as a whole.
-const CONSIDERED: i64 = 200;
+use crate::series::{CONSIDERED, ENDED_BEFORE};
 
 /// The condition that a report needs a review.
 pub const UNREVIEWED: &str = "r.result in ('Failed', 'Error') and r.change <> 'None'
@@ -101,22 +98,14 @@ pub(super) async fn read(
     let not_executed = not_executed("e.id", required);
     let read = sqlx::query_as(AssertSqlSafe(format!(
         "select {statistic}, status, gate, changes.*, array({not_executed}) as not_executed,
-                id <> $2::uuid as is_before
+                id <> $6::uuid as is_before
          from execution e
          cross join lateral ({changes}) as changes
-         where e.customer_id = $1 and e.id = any(array[$2::uuid, (
+         where e.customer_id = $1 and e.id = any(array[$6::uuid, (
              select id from (
                  select id, status = 'Completed' and test_cases_passed + test_cases_failed
                             + test_cases_with_error + test_cases_aborted > 0 as has_run
-                 from execution
-                 where customer_id = $1 and project_id = $3::uuid and test_set_id = $4::uuid
-                   and coalesce(environment_id, '00000000-0000-0000-0000-000000000000')
-                       = coalesce($5::uuid, '00000000-0000-0000-0000-000000000000')
-                   and coalesce(branch, '') = $6
-                   and status in ('Completed', 'Canceled')
-                   and id < $2::uuid
-                 order by id desc
-                 limit $7
+                 {ENDED_BEFORE}
              ) as latest
              where has_run
              order by id desc
@@ -125,11 +114,11 @@ pub(super) async fn read(
     )));
     let read = read
         .bind(customer)
-        .bind(&execution.id)
         .bind(&execution.project_id)
         .bind(&execution.test_set_id)
         .bind(&execution.environment_id)
         .bind(execution.branch.as_deref().unwrap_or_default())
+        .bind(&execution.id)
         .bind(CONSIDERED);
     let read: Vec<Read> = read.fetch_all(db).await?;
     let (before, own): (Vec<_>, Vec<_>) = read.into_iter().partition(|read| read.is_before);
