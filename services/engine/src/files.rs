@@ -85,17 +85,17 @@ fn fields(lease: &Lease) -> [(&'static str, Option<&String>); 9] {
 }
 
 /// Returns the name of a file in the folder of a test: its own, or its id if that is not the plain name of a
-/// file, or another file has it.
+/// file, may be the id of another file, or another file has it.
 fn name_of(file: &LeasedFile, taken: &mut HashSet<String>) -> String {
     let is_plain = !file.name.is_empty()
         && file.name.len() <= LONGEST_NAME
         && !matches!(file.name.as_str(), "." | "..")
-        && !file.name.contains(|char: char| matches!(char, '/' | '\\') || char.is_control());
+        && !file.name.contains(|char: char| matches!(char, '/' | '\\') || char.is_control())
+        && Uuid::parse_str(&file.name).is_err();
     // Some file systems ignore the case of names.
     if is_plain && taken.insert(file.name.to_lowercase()) {
         return file.name.clone();
     }
-    taken.insert(file.id.to_lowercase());
     file.id.clone()
 }
 
@@ -122,5 +122,7 @@ mod tests {
         {
             assert_eq!(name(other, &mut taken), ID, "{other:?}");
         }
+        let id_of_another = "019cade2-11c0-7226-b375-01b542390176";
+        assert_eq!(name(id_of_another, &mut taken), ID);
     }
 }
