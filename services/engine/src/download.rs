@@ -11,8 +11,9 @@ use tokio::io::{AsyncSeekExt, AsyncWriteExt};
 
 use crate::api::Api;
 
-/// Number of attempts that bring no byte, after which a download is given up.
-const ATTEMPTS: u32 = 5;
+/// Number of attempts that bring no byte, after which a download is given up. They take about 40 seconds, so a
+/// restart of Assay does not fail tests.
+const ATTEMPTS: u32 = 10;
 
 /// Reason for which a test does not get a file.
 #[derive(Debug)]
@@ -83,12 +84,15 @@ pub(crate) async fn receive(
     loop {
         let before = arrived.size;
         let Some(error) = arrived.continue_with(api, lease, file).await? else { break };
-        attempts = if arrived.size > before { 1 } else { attempts + 1 };
+        if arrived.size > before {
+            (backoff, attempts) = (Backoff::default(), 0);
+        }
+        attempts += 1;
         if error.is_permanent() || attempts == ATTEMPTS {
             return Err(Failure::unavailable(file, &error.to_string()));
         }
         tracing::warn!(lease.id = lease, file.id = file.id, %error, "a download broke off; will continue it");
-        backoff.wait().await;
+        backoff.wait_at_least(error.retry_after()).await;
     }
     arrived.file.flush().await?;
     let (size, sha256) = (arrived.size, arrived.hash.finish());

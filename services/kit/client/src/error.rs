@@ -71,7 +71,7 @@ impl ClientError {
         matches!(self, Self::Rejected { code, .. } if code == expected)
     }
 
-    /// Returns the time that Assay asked to wait for.
+    /// Returns the time after which a retry may succeed, if Assay has named it.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Rejected { retry_after, .. } => *retry_after,
