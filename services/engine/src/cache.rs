@@ -199,11 +199,15 @@ impl Cache {
     }
 }
 
-/// Name of the folder with the folders of tests.
-const TESTS: &str = "tests";
+/// Name of the folder with the folders of tests. It is removed when an engine starts, so its name must not be that
+/// of a folder which somebody has beside the cache.
+const TESTS: &str = "assay-tests";
 
-/// Prefix of files that are being downloaded.
-const PART: &str = "part-";
+/// Prefix of files that are being downloaded. Those that were left are removed, too.
+const PART: &str = "assay-part-";
+
+/// Name of the file that is locked.
+const LOCK: &str = "assay-lock";
 
 /// Opens a folder that no other engine uses. Returns its absolute path, its files, and the lock.
 fn open(folder: &Path) -> anyhow::Result<(PathBuf, HashMap<String, Kept>, File)> {
@@ -212,8 +216,7 @@ fn open(folder: &Path) -> anyhow::Result<(PathBuf, HashMap<String, Kept>, File)>
     if folder.to_str().is_none() {
         bail!("its path is not UTF-8");
     }
-    let lock =
-        File::options().create(true).truncate(false).write(true).open(folder.join("lock"))?;
+    let lock = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK))?;
     if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
         bail!("another engine uses it: give each engine a folder of its own (ASSAY_ENGINE_CACHE)");
     }

@@ -154,7 +154,7 @@ async fn files_are_downloaded_once_and_survive_the_engine() {
     assert_eq!(downloads, 1);
     let (results, downloads) = run(with_cache(folder.path()), vec![two], abc).await;
     assert_eq!((downloads, &text(&results[0])[..3]), (1, "abc"));
-    let left: Vec<_> = std::fs::read_dir(folder.path().join("tests")).unwrap().collect();
+    let left: Vec<_> = std::fs::read_dir(folder.path().join("assay-tests")).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
 }
 
@@ -188,7 +188,8 @@ async fn a_file_that_is_not_the_announced_one_is_an_error_of_its_test_alone() {
     assert_eq!(results.iter().find(is_failure), None);
     assert!(kept(folder.path()).exists());
     let parts = std::fs::read_dir(folder.path()).unwrap().flatten();
-    let mut parts = parts.filter(|entry| entry.file_name().to_string_lossy().starts_with("part-"));
+    let mut parts =
+        parts.filter(|entry| entry.file_name().to_string_lossy().starts_with("assay-part-"));
     assert!(parts.next().is_none());
 }
 
@@ -238,7 +239,7 @@ async fn a_download_is_continued_where_it_broke_off() {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_engines_do_not_share_a_cache_and_none_downloads_without_one() {
     let folder = tempfile::tempdir().unwrap();
-    let lock = std::fs::File::create(folder.path().join("lock")).unwrap();
+    let lock = std::fs::File::create(folder.path().join("assay-lock")).unwrap();
     lock.lock().unwrap();
     let refused = assay_engine::run(with_cache(folder.path()), CancellationToken::new()).await;
     let refused = format!("{:#}", refused.unwrap_err());
