@@ -23,8 +23,8 @@ use sqlx::{PgPool, PgTransaction};
 use super::rules;
 use crate::restriction;
 
-/// Maximum number of parts of queues from which one request tries to take work: of those with exclusive environments or pools,
-/// which may be in use, and of others, whose work may need another kind of address.
+/// Maximum number of parts of queues from which one request tries to take work: of those with exclusive
+/// environments or pools, which may be in use, and of others, whose work may need another kind of address.
 const MOST_TRIED: usize = 50;
 
 /// Leases the first schedules of the queues that an engine serves, those with the most urgent work

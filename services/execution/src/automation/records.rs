@@ -1,5 +1,6 @@
-//! The plans, subjects and environments of leases, and the files to which they refer. They are read from the catalog when work is
-//! leased, because they are secret or large. Names remain those of when the execution started.
+//! The plans, subjects and environments of leases, and the files to which they refer. They are read from the
+//! catalog when work is leased, because they are secret or large. Names remain those of when the execution
+//! started.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
