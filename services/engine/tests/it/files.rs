@@ -237,6 +237,22 @@ async fn a_download_is_continued_where_it_broke_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_test_gets_its_file_after_a_restart_of_assay() {
+    let folder = tempfile::tempdir().unwrap();
+    let requests = Arc::new(AtomicUsize::new(0));
+    let restarted = move |_: &HeaderMap| {
+        if requests.fetch_add(1, Ordering::Relaxed) < 5 {
+            StatusCode::SERVICE_UNAVAILABLE.into_response()
+        } else {
+            "abc".into_response()
+        }
+    };
+    let (results, downloads) =
+        run(with_cache(folder.path()), vec![vec![file(ID, "a", 3)]], restarted).await;
+    assert_eq!((text(&results[0]), downloads), ("abca", 6));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_engines_do_not_share_a_cache_and_none_downloads_without_one() {
     let folder = tempfile::tempdir().unwrap();
     let lock = std::fs::File::create(folder.path().join("assay-lock")).unwrap();
