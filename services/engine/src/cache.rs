@@ -10,7 +10,7 @@ use std::{
     os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
-    time::{Instant, SystemTime},
+    time::SystemTime,
 };
 
 use anyhow::{Context, bail};
@@ -43,7 +43,8 @@ struct Kept {
     size: u64,
     /// Time of its last change; none before its contents were compared with its name.
     modified: Option<SystemTime>,
-    used: Instant,
+    /// Time of its last use; before the first one of this engine, that of its last read.
+    used: SystemTime,
 }
 
 impl Cache {
@@ -132,7 +133,7 @@ impl Cache {
             found.is_file() && found.len() == entry.size && found.modified().ok() == entry.modified
         });
         if is_unchanged {
-            entry.used = Instant::now();
+            entry.used = SystemTime::now();
             fs::hard_link(&path, to)?;
         } else {
             tracing::warn!(file.sha256 = sha256, "a file of the cache was changed; removing it");
@@ -189,7 +190,7 @@ impl Cache {
         part.as_file().set_permissions(Permissions::from_mode(0o444))?;
         let modified = Some(part.as_file().metadata()?.modified()?);
         part.persist(self.folder.join(sha256))?;
-        let entry = Kept { size, modified, used: Instant::now() };
+        let entry = Kept { size, modified, used: SystemTime::now() };
         self.kept().insert(sha256.to_owned(), entry);
         Ok(())
     }
@@ -230,7 +231,8 @@ fn open(folder: &Path) -> anyhow::Result<(PathBuf, HashMap<String, Kept>, File)>
         let entry = entry?;
         let (name, found) = (entry.file_name().to_string_lossy().into_owned(), entry.metadata()?);
         if found.is_file() && is_sha256(&name) {
-            let entry = Kept { size: found.len(), modified: None, used: Instant::now() };
+            let used = found.accessed().unwrap_or(SystemTime::UNIX_EPOCH);
+            let entry = Kept { size: found.len(), modified: None, used };
             kept.insert(name, entry);
         } else if found.is_file() && name.starts_with(PART) {
             remove(&entry.path())?;
