@@ -36,7 +36,9 @@ impl Files {
             }
             let name = name_of(file, &mut taken);
             cache.provide(api, &lease.id, file, &folder.path().join(&name)).await?;
-            let named = fields(lease).into_iter().filter(|(_, id)| *id == Some(&file.id));
+            // Imported plans have ids as they were written, also in upper case.
+            let is_named = |id: &String| id.eq_ignore_ascii_case(&file.id);
+            let named = fields(lease).into_iter().filter(|(_, id)| id.is_some_and(is_named));
             variables.extend(named.map(|(variable, _)| (variable, format!("{path}/{name}"))));
         }
         variables.push(("FILES", path));

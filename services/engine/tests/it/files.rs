@@ -107,7 +107,9 @@ fn config_at(config: Config, url: &str) -> Config {
 }
 
 fn lease(files: Vec<LeasedFile>) -> Lease {
-    let mut plan = AutomatedTestPlan { input_file_id: Some(ID.to_owned()), ..Default::default() };
+    // As an import may have it.
+    let input_file_id = Some(ID.to_uppercase());
+    let mut plan = AutomatedTestPlan { input_file_id, ..Default::default() };
     plan.set_test_type(TestType::Default);
     Lease { files, test_plan: Some(plan), ..super::lease(super::LEASE) }
 }
