@@ -32,7 +32,8 @@ use crate::{
     services::{ArtifactFiles, Executions, Failures, Files, Projects, Services, TestReports},
 };
 
-/// Maximum wait for the turn of a document.
+/// Maximum wait for the turn of a document, and of one with a turn for the memory of its file: others wait for the
+/// turn meanwhile.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Size of the texts of a document, at most, with the markup around them.
@@ -119,7 +120,8 @@ impl Documents {
     }
 
     async fn memory(&self, customer: CustomerId, bytes: usize) -> Result<Share, Problem> {
-        Ok(self.pools.memory.acquire_many(customer, bytes.div_ceil(UNIT)).await?)
+        let units = bytes.div_ceil(UNIT);
+        Ok(self.pools.memory.acquire_many_within(customer, units, PATIENCE).await?)
     }
 
     /// Reads the facts of an execution and the template of its project.

@@ -26,6 +26,9 @@ create table upload (
 
 create index upload_project_idx on upload (customer_id, project_id);
 
+-- For the number and the size of the uploads of a customer that are not complete.
+create index upload_incomplete_idx on upload (customer_id) include (size) where file_id is null;
+
 -- For the removal of expired uploads, over all customers.
 create index upload_expires_at_idx on upload (expires_at);
 

@@ -154,7 +154,7 @@ async fn show(
     let (project, before) =
         try_join!(api.get::<Project>(&project, &()), before(api, &summary, current))?;
     // A judgement that was entered for another cause must not be sent for this one.
-    let (refused, lost) =
+    let (refused, discarded) =
         if current.is_some_and(is_asked) { (refused, None) } else { (None, refused) };
 
     let triage = format!("/executions/{id}/triage");
@@ -181,7 +181,7 @@ async fn show(
             }
         }
         (announcement.show(&id.to_string(), &here))
-        @if let Some(problem) = lost.and_then(|entry| entry.problem) {
+        @if let Some(problem) = discarded.and_then(|entry| entry.problem) {
             p.alert role="alert" { "The judgement is not saved, and its cause is not listed any more: " (plain(&problem)) }
         }
         @match current {

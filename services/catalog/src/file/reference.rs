@@ -95,7 +95,7 @@ async fn find(
     let (mut referred, mut missing) = (HashMap::new(), Vec::new());
     for field in fields {
         let Some(text) = field.text.filter(|text| is_id(text)) else { continue };
-        match found.iter().find(|file| file.id.to_string() == text) {
+        match found.iter().find(|file| text.parse() == Ok(file.id.0)) {
             Some(Referred { id, name, size }) => {
                 let file = Referred { id: *id, name: name.clone(), size: *size };
                 referred.insert(field.name, file);

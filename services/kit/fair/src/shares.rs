@@ -76,15 +76,17 @@ impl Shares {
         customer: CustomerId,
         patience: Duration,
     ) -> Result<Share, Fault> {
-        self.wait(customer, 1, patience).await
+        self.acquire_many_within(customer, 1, patience).await
     }
 
     /// Acquires several permits at once, at most as many as one customer may hold.
     pub async fn acquire_many(&self, customer: CustomerId, count: usize) -> Result<Share, Fault> {
-        self.wait(customer, count, ACQUIRE_TIMEOUT).await
+        self.acquire_many_within(customer, count, ACQUIRE_TIMEOUT).await
     }
 
-    async fn wait(
+    /// Acquires several permits as [`Shares::acquire_many`] does. Fails with [`Fault::Busy`] if that takes longer than
+    /// `patience`.
+    pub async fn acquire_many_within(
         &self,
         customer: CustomerId,
         count: usize,
