@@ -80,7 +80,8 @@ struct Position {
     /// Position of the part in the log, in bytes. A negative one counts from the end.
     #[param(example = 0)]
     offset: Option<i64>,
-    /// Lease whose log is read. If another engine runs the test by now, its log is read from the start.
+    /// Lease whose log is read, also for a minute after it has become an artifact. If another engine runs the test by
+    /// now, its log is read from the start.
     #[param(format = Uuid)]
     lease_id: Option<String>,
 }

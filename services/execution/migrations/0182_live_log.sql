@@ -1,5 +1,5 @@
 -- Live logs: the output of tests while engines run them, one for each lease. A task makes them artifacts
--- soon after the end of their lease, and removes them.
+-- soon after the end of their lease, and removes them when those who follow them have read the end.
 create table live_log (
     customer_id uuid not null,
     lease_id uuid not null,
@@ -8,6 +8,8 @@ create table live_log (
     -- The bytes of all its chunks.
     size bigint not null,
     begun_at timestamptz not null default now(),
+    -- Since when it is an artifact; null before.
+    sealed_at timestamptz,
     constraint live_log_pkey primary key (customer_id, lease_id)
 );
 

@@ -31,9 +31,10 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, artifacts: &Artifact
     });
 }
 
-/// Makes the logs of ended leases artifacts, and removes them. Only one replica does so at a time. A
-/// log that cannot be stored is tried again for a day.
+/// Makes the logs of ended leases artifacts. Only one replica does so at a time. A log that cannot be stored is
+/// tried again for a day. Logs are removed a minute later, so that readers who follow them miss nothing of the end.
 pub async fn seal_logs(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
+    store::remove_sealed(db).await?;
     if store::ended(db, None).await?.is_empty() {
         return Ok(());
     }
@@ -49,10 +50,10 @@ async fn seal_all(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
         for log in logs {
             let id = log.lease_id;
             match seal(db, artifacts, log).await {
-                Ok(()) => store::remove(db, log.customer_id, id).await?,
+                Ok(()) => store::mark_sealed(db, log.customer_id, id).await?,
                 Err(status) if log.is_old => {
                     tracing::warn!(%status, lease.id = %id, "a live log is given up");
-                    store::remove(db, log.customer_id, id).await?;
+                    store::mark_sealed(db, log.customer_id, id).await?;
                 }
                 Err(status) => {
                     tracing::warn!(%status, lease.id = %id, "a live log is stored later");

@@ -98,7 +98,7 @@ impl LiveLogService {
     async fn read(&self, position: &Position) -> Result<LiveLog, Fault> {
         let Position { customer, project, execution, report, lease, offset } = *position;
         let is_pending = store::is_pending(&self.db, customer, project, execution, report).await?;
-        let latest = store::latest(&self.db, customer, report).await?;
+        let latest = store::latest(&self.db, customer, report, lease).await?;
         let Some(LatestLog { lease_id, engine, size, is_held }) = latest else {
             return Ok(LiveLog { is_running: is_pending, ..LiveLog::default() });
         };

@@ -1,10 +1,9 @@
 //! Live logs in PostgreSQL. Every statement is bound to one customer, except those of the task that
 //! removes logs.
 
-use assay_database::begin;
 use assay_ledger::schedule::Schedule;
 use assay_proto::{CustomerId, ExecutionId, Fault, LeaseId, ProjectId, TestReportId};
-use sqlx::{FromRow, PgExecutor, PgPool, PgTransaction};
+use sqlx::{FromRow, PgExecutor, PgTransaction};
 
 /// Maximum number of bytes that one read returns.
 const PIECE: i64 = 256 << 10;
@@ -95,11 +94,12 @@ pub(super) async fn is_pending(
     pending.fetch_optional(db).await?.ok_or(Fault::NotFound("test report"))
 }
 
-/// Finds the latest log of a test report.
+/// Finds the latest log of a test report that is no artifact yet, or is followed: a reader knows its lease.
 pub(super) async fn latest(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     report: TestReportId,
+    followed: Option<LeaseId>,
 ) -> Result<Option<LatestLog>, Fault> {
     let log = sqlx::query_as(
         "select lease_id, engine, size,
@@ -107,10 +107,11 @@ pub(super) async fn latest(
          from live_log
          join lease l on l.customer_id = live_log.customer_id and l.id = lease_id
          where live_log.customer_id = $1 and test_report_id = $2
+           and (sealed_at is null or lease_id = $3)
          order by lease_id desc
          limit 1",
     );
-    Ok(log.bind(customer).bind(report).fetch_optional(db).await?)
+    Ok(log.bind(customer).bind(report).bind(followed).fetch_optional(db).await?)
 }
 
 /// Reads a piece of a log from a position.
@@ -157,7 +158,8 @@ pub(super) struct EndedLog {
     pub(super) is_old: bool,
 }
 
-/// Lists logs of all customers whose leases have ended, after one of them.
+/// Lists logs of all customers whose leases have ended and which are no artifacts, after one of them. Waits for
+/// engines that append to them at this moment: later ones are refused.
 pub(super) async fn ended(
     db: impl PgExecutor<'_>,
     after: Option<EndedLog>,
@@ -168,24 +170,46 @@ pub(super) async fn ended(
                 coalesce(ended_at, begun_at) < now() - interval '1 day' as is_old
          from live_log log
          left join lease l on l.customer_id = log.customer_id and l.id = log.lease_id
-         where (l.id is null or l.ended_at is not null) and (log.customer_id, lease_id) > ($1, $2)
+         where sealed_at is null and (l.id is null or l.ended_at is not null)
+           and (log.customer_id, lease_id) > ($1, $2)
          order by log.customer_id, lease_id
-         limit 100",
+         limit 100
+         for update of log",
     );
     let nil = (CustomerId(uuid::Uuid::nil()), LeaseId(uuid::Uuid::nil()));
     let (customer, lease) = after.map_or(nil, |log| (log.customer_id, log.lease_id));
     Ok(ended.bind(customer).bind(lease).fetch_all(db).await?)
 }
 
-/// Removes a log.
-pub(super) async fn remove(db: &PgPool, customer: CustomerId, lease: LeaseId) -> Result<(), Fault> {
-    let mut tx = begin(db).await?;
-    // Waits for an engine that appends at this moment. Its chunk is visible to the next statement.
-    for statement in [
-        "delete from live_log where customer_id = $1 and lease_id = $2",
-        "delete from live_log_chunk where customer_id = $1 and lease_id = $2",
-    ] {
-        sqlx::query(statement).bind(customer).bind(lease).execute(&mut *tx).await?;
-    }
-    Ok(tx.commit().await?)
+/// Records that a log is an artifact, or cannot become one.
+pub(super) async fn mark_sealed(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    lease: LeaseId,
+) -> Result<(), Fault> {
+    let seal = sqlx::query(
+        "update live_log set sealed_at = now() where customer_id = $1 and lease_id = $2",
+    );
+    seal.bind(customer).bind(lease).execute(db).await?;
+    Ok(())
+}
+
+/// Removes logs of all customers that have been artifacts for a minute.
+pub(super) async fn remove_sealed(db: impl PgExecutor<'_>) -> Result<(), Fault> {
+    let remove = sqlx::query(
+        "with sealed as (
+             select customer_id, lease_id from live_log
+             where sealed_at < now() - interval '1 minute'
+             limit 100
+             for update skip locked
+         ),
+         removed as (
+             delete from live_log log using sealed
+             where log.customer_id = sealed.customer_id and log.lease_id = sealed.lease_id
+         )
+         delete from live_log_chunk chunk using sealed
+         where chunk.customer_id = sealed.customer_id and chunk.lease_id = sealed.lease_id",
+    );
+    remove.execute(db).await?;
+    Ok(())
 }

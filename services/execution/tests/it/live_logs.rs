@@ -110,6 +110,16 @@ async fn a_log_grows_while_the_test_runs_and_becomes_an_artifact() -> Result<()>
     assert_eq!(world.artifacts_of(&lease.execution_id).await?, [("live.log".to_owned(), 18)]);
     let gone = world.log(&lease, 0, 0).await?;
     assert!(!gone.is_running && gone.lease_id.is_none());
+    let end = world.log_of(&world.user, &lease, Some(&lease.id), 12, 0).await?;
+    assert_eq!((end.text.as_str(), end.is_running), ("three\n", false), "a reader misses no end");
+
+    sqlx::query("update live_log set sealed_at = sealed_at - interval '1 minute'")
+        .execute(&world.db)
+        .await?;
+    world.seal_logs().await?;
+    assert_eq!(world.artifacts_of(&lease.execution_id).await?, [("live.log".to_owned(), 18)]);
+    let gone = world.log_of(&world.user, &lease, Some(&lease.id), 12, 0).await?;
+    assert!(!gone.is_running && gone.lease_id.is_none());
     assert_eq!(world.count("select count(*) from live_log_chunk").await?, 0);
     let used = "select sum(bytes)::bigint from usage where kind = 'artifacts'";
     assert_eq!(world.count(used).await?, 18);
@@ -132,6 +142,30 @@ async fn a_reader_that_waits_gets_text_at_once() -> Result<()> {
     let (log, begun) = tokio::try_join!(waits, writes)?;
     assert_eq!((log.text.as_str(), log.offset), ("two", 3));
     assert!(begun.elapsed() < Duration::from_secs(2));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn text_that_is_appended_while_the_lease_ends_is_in_the_artifact() -> Result<()> {
+    let world = World::new().await?;
+    let lease = world.leased().await?;
+    world.append(&lease.id, "one", None).await?;
+    let mut appended = world.db.begin().await?;
+    for statement in [
+        "update live_log set size = 6",
+        "insert into live_log_chunk select customer_id, lease_id, 3, 'two' from live_log",
+    ] {
+        sqlx::query(statement).execute(&mut *appended).await?;
+    }
+    world.engine().complete(&lease.id, false).await?;
+    let waiting = "select count(*) from pg_locks where not granted";
+    let commits = async {
+        let waits = async || (world.count(waiting).await.unwrap() > 0).then_some(());
+        assay_testkit::eventually("a task that waits for the text", waits).await;
+        Ok(appended.commit().await?)
+    };
+    tokio::try_join!(world.seal_logs(), commits)?;
+    assert_eq!(world.artifacts_of(&lease.execution_id).await?, [("live.log".to_owned(), 6)]);
     Ok(())
 }
 
