@@ -150,7 +150,7 @@ async fn text_that_is_appended_while_the_lease_ends_is_in_the_artifact() -> Resu
     let world = World::new().await?;
     let lease = world.leased().await?;
     world.append(&lease.id, "one", None).await?;
-    let mut appended = world.db.begin().await?;
+    let mut appended = assay_database::begin(&world.db).await?;
     for statement in [
         "update live_log set size = 6",
         "insert into live_log_chunk select customer_id, lease_id, 3, 'two' from live_log",
