@@ -7,7 +7,8 @@ use std::sync::{
 };
 
 use axum::{Error, body::Body};
-use futures::StreamExt;
+use bytes::Bytes;
+use futures::{StreamExt, stream};
 use tokio::task::yield_now;
 
 use crate::body::LongHeaders;
@@ -21,21 +22,30 @@ pub(crate) struct Held(Arc<AtomicUsize>);
 
 impl Held {
     /// Returns the body of a form, which fails if the parser takes too much of it.
+    ///
+    /// The parser takes all chunks that are there, so it gets one at a time: the stream is pending after each of them.
+    /// It is pending before its end as well, since the parser refuses a form whose end it sees while it waits for the
+    /// beginning.
     pub(super) fn limit(&self, body: Body) -> Body {
         let held = self.clone();
-        let chunks = body.into_data_stream().then(move |chunk| {
+        let begin = (body.into_data_stream(), false);
+        let chunks = stream::unfold(begin, move |(mut chunks, is_begun)| {
             let held = held.clone();
             async move {
-                // The parser takes all chunks that are there, so it gets one at a time.
-                yield_now().await;
-                let chunk = chunk?;
-                if held.0.fetch_add(chunk.len(), Ordering::Relaxed) > MOST_HELD {
-                    return Err(Error::new(LongHeaders));
+                if is_begun {
+                    yield_now().await;
                 }
-                Ok::<_, Error>(chunk)
+                let chunk = chunks.next().await?.and_then(|chunk| held.take(chunk));
+                Some((chunk, (chunks, true)))
             }
         });
         Body::from_stream(chunks)
+    }
+
+    /// Counts a chunk that the parser takes.
+    fn take(&self, chunk: Bytes) -> Result<Bytes, Error> {
+        let held = self.0.fetch_add(chunk.len(), Ordering::Relaxed);
+        if held > MOST_HELD { Err(Error::new(LongHeaders)) } else { Ok(chunk) }
     }
 
     /// Records that the parser has returned a field or a part of one.
@@ -46,8 +56,7 @@ impl Held {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-    use futures::stream;
+    use futures::FutureExt;
     use multer::Multipart;
 
     use super::*;
@@ -87,5 +96,27 @@ mod tests {
             size += chunk.len();
         }
         assert_eq!(size, 1 << 20);
+    }
+
+    #[tokio::test]
+    async fn a_form_is_read_however_its_chunks_arrive() {
+        let form = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nx\r\n--b--\r\n";
+        for size in 1..=form.len() {
+            for is_late in [false, true] {
+                let chunks = form.as_bytes().chunks(size).map(Bytes::copy_from_slice);
+                let chunks = stream::iter(chunks.map(Ok::<_, Error>).collect::<Vec<_>>());
+                let late = async move {
+                    if is_late {
+                        yield_now().await;
+                    }
+                };
+                let body = Body::from_stream(late.map(|()| chunks).flatten_stream());
+                let body = Held::default().limit(body);
+                let mut form = Multipart::new(body.into_data_stream(), "b");
+                let field = form.next_field().await.unwrap().unwrap();
+                assert_eq!(field.text().await.unwrap(), "x", "{size} {is_late}");
+                assert!(form.next_field().await.unwrap().is_none());
+            }
+        }
     }
 }
