@@ -208,7 +208,7 @@ fn event(log: &LiveLog) -> Result<Event, Failure> {
     Ok(event_stream::event().id(id(log)).event("log").json_data(log)?)
 }
 
-/// Returns the position after a part, without a lease if there is no log.
+/// Returns the position after a part. It names no lease without a log.
 fn id(log: &LiveLog) -> String {
     format!("{}:{}", log.lease_id.as_deref().unwrap_or_default(), log.next_offset)
 }

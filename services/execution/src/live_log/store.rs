@@ -94,7 +94,7 @@ pub(super) async fn is_pending(
     pending.fetch_optional(db).await?.ok_or(Fault::NotFound("test report"))
 }
 
-/// Finds the latest log of a test report that is no artifact yet, or is followed: a reader knows its lease.
+/// Finds the latest log of a test report that has not become an artifact, or whose lease a reader knows.
 pub(super) async fn latest(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -158,8 +158,8 @@ pub(super) struct EndedLog {
     pub(super) is_old: bool,
 }
 
-/// Lists logs of all customers whose leases have ended and which are no artifacts, after one of them. Waits for
-/// engines that append to them at this moment: later ones are refused.
+/// Lists logs of all customers whose leases have ended and which have not become artifacts, after one of them. Waits
+/// for engines that append to them at this moment: later ones are refused.
 pub(super) async fn ended(
     db: impl PgExecutor<'_>,
     after: Option<EndedLog>,
