@@ -1,6 +1,8 @@
 //! Schedules in PostgreSQL. Every statement is bound to one customer. Every change except taking a
 //! schedule off the queue needs the lock of its execution.
 
+use std::cmp::Reverse;
+
 use assay_proto::{
     CustomerId, ExecutionId, Fault, PoolId, ProjectId, ScheduleId, TestReportId,
     events::ReportState,
@@ -9,7 +11,7 @@ use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgTransaction};
 
 use super::{
     Destination, Schedule,
-    queue::{QueueName, QueuePart},
+    queue::{QueueName, QueuePart, Rank},
 };
 use crate::{column::column, progress::report::TestReportState};
 
@@ -50,12 +52,12 @@ const MOST_QUEUES: i32 = 1000;
 /// `offered` labels alone are always among them.
 ///
 /// One look into the index of the queue finds the next name, so the number of schedules does not matter.
-pub async fn queues(
+async fn queues(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     offered: &[String],
-) -> Result<Vec<QueueName>, Fault> {
-    let queues: Vec<String> = sqlx::query_scalar(
+) -> Result<Vec<QueuePart>, Fault> {
+    let queues: Vec<(String, i16, ScheduleId)> = sqlx::query_as(
         "with recursive queue (name, number) as (
              (select target_group, 1 from schedule
               where customer_id = $1 and status = 'Queued'
@@ -71,7 +73,7 @@ pub async fn queues(
              from queue
              where queue.name is not null and number < $3
          )
-         select name
+         select name, priority, id
          from (select name from queue union select unnest($2::text[])) as named
          cross join lateral (
              select priority, id from schedule
@@ -86,7 +88,12 @@ pub async fn queues(
     .bind(MOST_QUEUES)
     .fetch_all(db)
     .await?;
-    Ok(queues.into_iter().map(QueueName::stored).collect())
+    let part = |(name, priority, id)| QueuePart {
+        queue: QueueName::stored(name),
+        project: None,
+        first: Rank(Reverse(priority), id),
+    };
+    Ok(queues.into_iter().map(part).collect())
 }
 
 /// Returns whether queued work of a project needs values of a pool.
@@ -108,7 +115,7 @@ pub async fn needs_pool(
 }
 
 /// Lists the parts of queues that have work of these projects, or of all projects if there are none, those with
-/// the most urgent work first, like [`queues`].
+/// the most urgent work first.
 pub async fn parts(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -116,11 +123,10 @@ pub async fn parts(
     projects: &[ProjectId],
 ) -> Result<Vec<QueuePart>, Fault> {
     if projects.is_empty() {
-        let queues = queues(db, customer, offered).await?.into_iter();
-        return Ok(queues.map(|queue| QueuePart { queue, project: None }).collect());
+        return queues(db, customer, offered).await;
     }
     let most = MOST_QUEUES / i32::try_from(projects.len()).map_err(Fault::internal)?;
-    let parts: Vec<(String, ProjectId)> = sqlx::query_as(
+    let parts: Vec<(String, ProjectId, i16, ScheduleId)> = sqlx::query_as(
         "with recursive queue (project, name, number) as (
              select project, (
                  select target_group from schedule
@@ -140,7 +146,7 @@ pub async fn parts(
              from queue
              where queue.name is not null and number < $3
          )
-         select name, project
+         select name, project, priority, id
          from (
              select project, name from queue
              union
@@ -162,15 +168,52 @@ pub async fn parts(
     .bind(projects)
     .fetch_all(db)
     .await?;
-    let part =
-        |(name, project)| QueuePart { queue: QueueName::stored(name), project: Some(project) };
+    let part = |(name, project, priority, id)| QueuePart {
+        queue: QueueName::stored(name),
+        project: Some(project),
+        first: Rank(Reverse(priority), id),
+    };
     Ok(parts.into_iter().map(part).collect())
 }
 
-/// Takes the first schedules off a part of a queue. Skips those that other transactions have locked.
+/// The schedules of the part of a queue that an engine may do. Parameters are the customer, the name of the queue, the
+/// limit, the need of a public IP address, and the project.
 ///
-/// The work of all projects and that of one have an index each, so neither statement reads work that it does
-/// not take.
+/// The work of all projects and that of one have an index each, so that no statement reads work that it does not
+/// return.
+fn first(part: &QueuePart) -> String {
+    let of_project = if part.project.is_some() { "project_id = $5" } else { "$5::uuid is null" };
+    format!(
+        "from schedule s
+         where customer_id = $1 and target_group = $2 and status = 'Queued' and {of_project}
+           and ($4::boolean is null or needs_public_ip = $4)
+           and not exists (
+               select from deletion d
+               where d.customer_id = s.customer_id
+                 and d.project_id in (s.project_id, '00000000-0000-0000-0000-000000000000')
+           )
+         order by priority desc, id
+         limit $3"
+    )
+}
+
+/// Returns the places of the first schedules of a part of a queue.
+pub async fn ranks(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    part: &QueuePart,
+    needs_public_ip: Option<bool>,
+    limit: i32,
+) -> Result<Vec<Rank>, Fault> {
+    let first = first(part);
+    let ranks = sqlx::query_as(AssertSqlSafe(format!("select priority, id {first}")));
+    let ranks = ranks.bind(customer).bind(part.queue.as_str()).bind(limit);
+    let ranks = ranks.bind(needs_public_ip).bind(part.project);
+    let ranks: Vec<(i16, ScheduleId)> = ranks.fetch_all(&mut **tx).await?;
+    Ok(ranks.into_iter().map(|(priority, id)| Rank(Reverse(priority), id)).collect())
+}
+
+/// Takes the first schedules off a part of a queue. Skips those that other transactions have locked.
 pub async fn dequeue(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -178,21 +221,9 @@ pub async fn dequeue(
     needs_public_ip: Option<bool>,
     limit: i32,
 ) -> Result<Vec<Schedule>, Fault> {
-    let of_project = if part.project.is_some() { "project_id = $5" } else { "$5::uuid is null" };
+    let first = first(part);
     let schedules = sqlx::query_as(AssertSqlSafe(format!(
-        "with first as materialized (
-             select id from schedule s
-             where customer_id = $1 and target_group = $2 and status = 'Queued' and {of_project}
-               and ($4::boolean is null or needs_public_ip = $4)
-               and not exists (
-                   select from deletion d
-                   where d.customer_id = s.customer_id
-                     and d.project_id in (s.project_id, '00000000-0000-0000-0000-000000000000')
-               )
-             order by priority desc, id
-             limit $3
-             for update skip locked
-         )
+        "with first as materialized (select id {first} for update skip locked)
          update schedule set status = 'Running', schedule_sent_at = now()
          where customer_id = $1 and id = any(array(select id from first))
          returning id, execution_id, project_id, test_report_id, target_group,
