@@ -69,3 +69,32 @@ pub struct Config {
     #[arg(last = true, required = true)]
     pub command: Vec<OsString>,
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        config: Config,
+    }
+
+    fn projects(given: &[&str]) -> Result<usize, clap::Error> {
+        let words = ["assay-engine", "--token", "t"].iter().chain(given).chain(&["--", "true"]);
+        Ok(Arguments::try_parse_from(words)?.config.projects.len())
+    }
+
+    #[test]
+    fn projects_are_ids() {
+        const ID: &str = "019cade2-11c0-7226-b375-01b542390175";
+        assert_eq!(projects(&[]).unwrap(), 0);
+        assert_eq!(projects(&[&format!("--projects={ID},{ID}")]).unwrap(), 2);
+        // An empty list would lift the restriction.
+        for wrong in ["", ",", "shop", &format!("{ID},")] {
+            assert!(projects(&[&format!("--projects={wrong}")]).is_err(), "{wrong:?}");
+        }
+    }
+}
