@@ -1,7 +1,7 @@
 //! Uploads by tus 1.0: they continue where a connection has broken.
 
 use anyhow::{Context, Result, ensure};
-use assay_client::{Answer, Attempts, visible};
+use assay_client::{Answer, Attempts};
 use assay_digest::repr_digest;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use reqwest::{
@@ -79,7 +79,6 @@ pub(super) async fn upload(
             }
             Err(error) => {
                 let waited = attempts.wait_after(error, has_grown, |error| {
-                    let name = visible(name);
                     note(format_args!("the upload of {name} broke off; will continue it: {error}"));
                 });
                 waited.await.with_context(|| format!("PATCH {path}"))?;
