@@ -56,12 +56,12 @@ pub(super) async fn upload(
     let uploads = format!("{at}/uploads");
     let metadata = metadata(name, media_type);
     // An upload whose answer is lost expires.
-    let begin = |request: RequestBuilder| {
+    let described = |request: RequestBuilder| {
         let request = request.header(RESUMABLE, "1.0.0").header(LENGTH, contents.bytes);
         let request = request.header(REPR_DIGEST, repr_digest(&contents.sha256));
         request.header(METADATA, &metadata)
     };
-    let begun = interface.send(Method::POST, &uploads, begin).await?;
+    let begun = interface.send(Method::POST, &uploads, described).await?;
     let path = format!("{uploads}/{}", id_of(&begun)?);
     let (mut state, mut attempts) = (State::of(&begun)?, Attempts::new(ATTEMPTS));
     let mut has_grown = false;

@@ -32,14 +32,13 @@ pub(super) async fn import(target: &mut Target, reader: &Reader) -> Result<()> {
         let place = Place::stored_file(old);
         let entry = reader.entry(&place).with_context(at)?;
         compare(&file, entry).with_context(at)?;
-        let new = match existing.get_mut(&key(&file)).and_then(Vec::pop) {
-            Some((id, _)) => id,
-            None => {
-                let described = (text(&file, "Name"), text(&file, "ContentType"));
-                let contents = reader.contents(&place)?;
-                let uploaded = upload(&target.interface, &target.at, described, &contents).await;
-                uploaded.with_context(at)?.to_string()
-            }
+        let new = if let Some((id, _)) = existing.get_mut(&key(&file)).and_then(Vec::pop) {
+            id
+        } else {
+            let described = (text(&file, "Name"), text(&file, "ContentType"));
+            let contents = reader.contents(&place)?;
+            let uploaded = upload(&target.interface, &target.at, described, &contents).await;
+            uploaded.with_context(at)?.to_string()
         };
         ids.insert(old.to_string(), new);
         progress.add(1);
