@@ -1,8 +1,8 @@
 //! Responses with the contents of files, whole or in ranges.
 
+use assay_digest::repr_digest;
 use assay_proto::catalog::FileContentsBatch;
 use axum::response::{IntoResponse, Response};
-use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{
     HeaderMap, HeaderName, HeaderValue, StatusCode,
     header::{
@@ -43,7 +43,7 @@ fn described(head: &FileContentsBatch) -> Result<HeaderMap, Problem> {
         (CONTENT_RANGE, range),
         (CONTENT_DISPOSITION, Some(disposition(&file.name))),
         (ETAG, Some(format!("\"{}\"", file.sha256))),
-        (HeaderName::from_static("repr-digest"), Some(digest(&file.sha256))),
+        (HeaderName::from_static("repr-digest"), Some(repr_digest(&file.sha256))),
         (ACCEPT_RANGES, Some("bytes".to_owned())),
         // Browsers must not run scripts in the file.
         (CONTENT_SECURITY_POLICY, Some("default-src 'none'; sandbox".to_owned())),
@@ -71,11 +71,4 @@ fn disposition(name: &str) -> String {
     let plain: String = name.chars().map(|char| if fits(char) { char } else { '_' }).collect();
     let encoded = utf8_percent_encode(name, NON_ALPHANUMERIC);
     format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}")
-}
-
-/// Returns the header with a SHA-256 (RFC 9530).
-fn digest(sha256: &str) -> String {
-    let byte = |index: usize| u8::from_str_radix(sha256.get(index..index + 2)?, 16).ok();
-    let bytes: Vec<u8> = (0..sha256.len()).step_by(2).filter_map(byte).collect();
-    format!("sha-256=:{}:", BASE64_STANDARD.encode(bytes))
 }

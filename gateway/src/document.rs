@@ -39,9 +39,11 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Size of the texts of a document, at most, with the markup around them.
 const TEXTS: usize = 8 << 20;
 
-/// Time after which no further steps and pictures are read, and after which a layout ends.
+/// Time after which no further steps and pictures are read.
 const READING: Duration = Duration::from_secs(5);
-const LAYOUT: Duration = Duration::from_secs(3);
+
+/// Time for all layouts of a PDF, of which the first has half. Others follow if pictures cannot be decoded.
+const LAYOUTS: Duration = Duration::from_secs(6);
 
 /// The services that know what documents have.
 #[derive(Clone)]
@@ -106,7 +108,7 @@ impl Documents {
     ) -> Result<File, Problem> {
         let Made { execution_id, document, turn, .. } = self.make(caller, path).await?;
         // The turn ends with the work, even if the client has gone.
-        let written = spawn_blocking(move || (assay_document::pdf(document, LAYOUT), turn));
+        let written = spawn_blocking(move || (assay_document::pdf(document, LAYOUTS), turn));
         let (written, turn) = written.await.map_err(|error| failed(&error))?;
         let Pdf { file, nonconformance } = written.map_err(|error| failed(&error))?;
         if let Some(reason) = nonconformance {

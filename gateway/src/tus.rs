@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use assay_digest::hex;
 use assay_proto::{Timestamp, catalog};
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
@@ -16,7 +17,7 @@ use http::{
 use crate::{
     body::{Bounds, media_type},
     problem::Problem,
-    upload::{Announced, Upload, hex},
+    upload::{Announced, Upload},
 };
 
 /// The version of the protocol.

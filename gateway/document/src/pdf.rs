@@ -36,7 +36,8 @@ const PAGES: usize = 200;
 /// a small picture can stand for megabytes that cannot be compressed.
 const PIXELS: u64 = 96 << 20;
 
-/// Maximum number of pictures that cannot be decoded and are replaced one by one. With more, all are.
+/// Maximum number of pictures that cannot be decoded and are replaced one by one. With more, or once half of the time
+/// has passed, all are.
 const BROKEN: usize = 3;
 
 /// A document cannot be rendered as PDF. No content should cause this.
@@ -54,16 +55,20 @@ pub struct Pdf {
 
 /// Returns the document as a PDF file.
 ///
-/// It has the pages that can be laid out within `time`; writing their texts takes about as long. It takes memory for
-/// the file twice and for the pixels of one picture. PNG pictures beyond 96 MiB of pixels are left out. Texts in
-/// scripts that the fonts do not have are shown as replacement characters. A picture that cannot be decoded is replaced
-/// by a remark, and the document is laid out again.
+/// It has the pages that can be laid out within half of `time`; writing their texts takes about as long. It takes
+/// memory for the file twice and for the pixels of one picture. PNG pictures beyond 96 MiB of pixels are left out. Texts
+/// in scripts that the fonts do not have are shown as replacement characters.
+///
+/// A picture that cannot be decoded is replaced by a remark, and the document is laid out again. All passes share
+/// `time`: a further one has half of what is left, and so maybe fewer pages. Its last page says so.
 pub fn pdf(mut document: Document, time: Duration) -> Result<Pdf, Unrenderable> {
     let fonts = Fonts::load().ok_or_else(|| Unrenderable("the fonts cannot be read".to_owned()))?;
     leave_out_pictures(&mut document);
+    let begin = Instant::now();
+    let (half, end) = (begin + time / 2, begin + time);
     let (mut nonconformance, mut broken) = (None, 0);
     loop {
-        let laid_out = layout(&document, &fonts, Instant::now() + time);
+        let laid_out = layout(&document, &fonts, end_of_pass(Instant::now(), end));
         let conforms = nonconformance.is_none();
         // Decoders of pictures are the only code here that reads bytes of clients.
         let written =
@@ -71,16 +76,19 @@ pub fn pdf(mut document: Document, time: Duration) -> Result<Pdf, Unrenderable> 
         match written.unwrap_or(Err(Failed::Picture(None))) {
             Ok(file) => return Ok(Pdf { file, nonconformance }),
             Err(Failed::Picture(number)) if broken <= BROKEN => {
-                let number = number.filter(|_| broken < BROKEN);
-                replace_pictures(&mut document, |index| {
-                    number.is_none_or(|number| index == number)
-                });
+                let number = number.filter(|_| broken < BROKEN && Instant::now() < half);
+                replace_pictures(&mut document, number);
                 broken += 1;
             }
             Err(Failed::Standard(reason)) if conforms => nonconformance = Some(reason),
             Err(failed) => return Err(Unrenderable(failed.to_string())),
         }
     }
+}
+
+/// Returns when a pass that begins now ends its layout: after half of the time that is left.
+fn end_of_pass(now: Instant, end: Instant) -> Instant {
+    now + end.saturating_duration_since(now) / 2
 }
 
 /// Replaces the figures by remarks that have more pixels than a file may still have.
@@ -100,18 +108,23 @@ fn leave_out_pictures(document: &mut Document) {
     }
 }
 
-/// Replaces pictures by remarks. The logo has the number after the last figure.
-fn replace_pictures(document: &mut Document, is_broken: impl Fn(usize) -> bool) {
+/// Replaces the picture with this number by a remark, or all of them. The logo has the number after the last figure.
+fn replace_pictures(document: &mut Document, broken: Option<usize>) {
+    let is_replaced = |index| broken.is_none_or(|broken| broken == index);
+    let reason = match broken {
+        Some(_) => "the picture cannot be decoded",
+        None => "left out of the PDF, because pictures of the report cannot be decoded",
+    };
     let mut figures = 0;
     for block in &mut document.blocks {
         if let Block::Figure { caption, .. } = block {
-            if is_broken(figures) {
-                *block = Block::Note(format!("{caption}: the picture cannot be decoded."));
+            if is_replaced(figures) {
+                *block = Block::Note(format!("{caption}: {reason}."));
             }
             figures += 1;
         }
     }
-    if is_broken(figures) {
+    if is_replaced(figures) {
         document.logo = None;
     }
 }
@@ -229,5 +242,47 @@ mod tests {
             document.blocks.push(Block::Figure { picture: picture.clone(), caption });
         }
         conforming(document);
+    }
+
+    #[test]
+    fn passes_share_the_time_of_a_document() {
+        let begin = Instant::now();
+        let end = begin + Duration::from_secs(6);
+        let after = |seconds| begin + Duration::from_secs(seconds);
+        assert_eq!(end_of_pass(begin, end), after(3));
+        assert_eq!(end_of_pass(after(4), end), after(5));
+        assert_eq!(end_of_pass(after(6), end), after(6));
+        assert_eq!(end_of_pass(after(9), end), after(9), "no time is left");
+    }
+
+    #[test]
+    fn a_document_without_time_is_short_but_whole() {
+        let mut document = document("");
+        let mut broken = crate::picture::tests::PIXEL.to_vec();
+        broken[45..50].fill(0xff);
+        document.logo = Some(Picture::read(broken.into()).unwrap());
+        document.blocks.push(Block::Paragraph("word ".repeat(512 << 10)));
+        let Pdf { file, nonconformance } = pdf(document, Duration::ZERO).unwrap();
+        assert_eq!(nonconformance, None);
+        assert!(has(&file, "/Count 2"), "the pages");
+    }
+
+    #[test]
+    fn remarks_say_why_pictures_are_missing() {
+        let pixel = Picture::read(crate::picture::tests::PIXEL.into()).unwrap();
+        let figure =
+            |caption: &str| Block::Figure { picture: pixel.clone(), caption: caption.to_owned() };
+        let mut document = document("");
+        document.logo = Some(pixel.clone());
+        document.blocks = vec![figure("First"), figure("Second")];
+        replace_pictures(&mut document, Some(1));
+        assert!(matches!(&document.blocks[0], Block::Figure { .. }) && document.logo.is_some());
+        let text = |block: &Block| matches!(block, Block::Note(text) if text == "Second: the picture cannot be decoded.");
+        assert!(text(&document.blocks[1]));
+        replace_pictures(&mut document, None);
+        assert!(
+            matches!(&document.blocks[0], Block::Note(text) if text.starts_with("First: left out of the PDF"))
+        );
+        assert!(document.logo.is_none());
     }
 }

@@ -123,11 +123,15 @@ async fn read(
     Ok(Json(logs.get_live_log(caller.call(request)).await?.into_inner()))
 }
 
-/// Returns the position after the event with this id.
+/// Returns the position after the event with this id. An event without a log has no lease, so that any log that there
+/// is by now follows from its start.
 fn after(id: &str) -> Result<Position, Problem> {
     let (lease, offset) = id.split_once(':').ok_or_else(event_stream::unknown_id)?;
-    let offset = offset.parse().map_err(|_| event_stream::unknown_id())?;
-    Ok(Position { offset: Some(offset), lease_id: Some(lease.to_owned()) })
+    let offset: u32 = offset.parse().map_err(|_| event_stream::unknown_id())?;
+    if lease.is_empty() {
+        return Ok(Position { offset: Some(0), lease_id: None });
+    }
+    Ok(Position { offset: Some(offset.into()), lease_id: Some(lease.to_owned()) })
 }
 
 /// Streams the log of a test that an engine runs as server-sent events.
@@ -225,4 +229,35 @@ fn example() -> Value {
         is_running: true,
     };
     event_stream::example("log", &id(&log), &json!(log))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_continues_after_each_of_its_events() {
+        let log =
+            LiveLog { lease_id: Some("a-lease".to_owned()), next_offset: 27, ..LiveLog::default() };
+        for (log, lease, offset) in [(log, Some("a-lease"), 27), (LiveLog::default(), None, 0)] {
+            let position = after(&id(&log)).unwrap();
+            assert_eq!((position.lease_id.as_deref(), position.offset), (lease, Some(offset)));
+        }
+    }
+
+    #[test]
+    fn no_event_has_another_id() {
+        for id in [
+            "",
+            "a-lease",
+            "27",
+            "a-lease:",
+            "a-lease:-27",
+            ":-1",
+            "a-lease:x",
+            "a-lease:9999999999",
+        ] {
+            assert!(after(id).is_err(), "{id:?}");
+        }
+    }
 }

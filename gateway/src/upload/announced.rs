@@ -1,7 +1,6 @@
 //! The size and the digest of a file, which its client states before it sends the file.
 
-use std::fmt::Write as _;
-
+use assay_digest::hex;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderMap, HeaderName, header::CONTENT_LENGTH};
 
@@ -64,14 +63,6 @@ fn digest(headers: &HeaderMap) -> Result<Option<String>, Problem> {
         found = Some(hash);
     }
     Ok(found)
-}
-
-/// Returns bytes in hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut digits, byte| {
-        let _ = write!(digits, "{byte:02x}");
-        digits
-    })
 }
 
 /// Returns the value of a digest by SHA-256.

@@ -3,6 +3,7 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use assay_client::Account;
+use uuid::Uuid;
 
 /// Settings of the engine.
 #[derive(clap::Args, Clone, Debug)]
@@ -16,9 +17,9 @@ pub struct Config {
     /// environment needs no others
     #[arg(long, env = "ASSAY_ENGINE_LABELS", value_delimiter = ',')]
     pub labels: Vec<String>,
-    /// Ids of the projects whose tests the engine runs, separated by commas; all projects by default
+    /// Ids of the projects whose tests the engine runs, separated by commas; all projects by default, and if it is empty
     #[arg(long, env = "ASSAY_ENGINE_PROJECTS", value_delimiter = ',')]
-    pub projects: Vec<String>,
+    pub projects: Vec<Uuid>,
     /// Run only tests whose subject needs a public IP address (true) or only those whose subject
     /// does not (false); both by default
     #[arg(long, env = "ASSAY_ENGINE_NEEDS_PUBLIC_IP")]
@@ -61,10 +62,39 @@ pub struct Config {
     #[arg(long, env = "ASSAY_ENGINE_CACHE")]
     pub cache: Option<PathBuf>,
     /// Maximum size of the files that are kept, in GiB, without those of running tests; 0 to download no
-    /// files
+    /// files, and to use no folder
     #[arg(long, env = "ASSAY_ENGINE_CACHE_GIB", default_value_t = 20)]
     pub cache_gib: u32,
     /// Command that runs a test, with its arguments
     #[arg(last = true, required = true)]
     pub command: Vec<OsString>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        config: Config,
+    }
+
+    fn projects(given: &[&str]) -> Result<usize, clap::Error> {
+        let words = ["assay-engine", "--token", "t"].iter().chain(given).chain(&["--", "true"]);
+        Ok(Arguments::try_parse_from(words)?.config.projects.len())
+    }
+
+    #[test]
+    fn projects_are_ids() {
+        const ID: &str = "019cade2-11c0-7226-b375-01b542390175";
+        assert_eq!(projects(&[]).unwrap(), 0);
+        assert_eq!(projects(&[&format!("--projects={ID},{ID}")]).unwrap(), 2);
+        // An empty list would lift the restriction.
+        for wrong in ["", ",", "shop", &format!("{ID},")] {
+            assert!(projects(&[&format!("--projects={wrong}")]).is_err(), "{wrong:?}");
+        }
+    }
 }

@@ -3,7 +3,8 @@
 use std::{fs::File, io};
 
 use anyhow::anyhow;
-use assay_client::{Backoff, ClientError, visible};
+use assay_client::{Attempts, ClientError, visible};
+use assay_digest::hex;
 use assay_proto::execution::LeasedFile;
 use aws_lc_rs::digest::{Context, SHA256};
 use reqwest::StatusCode;
@@ -49,8 +50,7 @@ impl Default for Hash {
 impl Hash {
     /// Returns the SHA-256 in hexadecimal digits.
     pub(crate) fn finish(self) -> String {
-        let digest = self.0.finish();
-        digest.as_ref().iter().fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"))
+        hex(self.0.finish().as_ref())
     }
 }
 
@@ -80,19 +80,14 @@ pub(crate) async fn receive(
     to: File,
 ) -> Result<(), Failure> {
     let mut arrived = Arrived { file: to.into(), hash: Hash::default(), size: 0 };
-    let (mut backoff, mut attempts) = (Backoff::default(), 0);
+    let mut attempts = Attempts::new(ATTEMPTS);
     loop {
         let before = arrived.size;
         let Some(error) = arrived.continue_with(api, lease, file).await? else { break };
-        if arrived.size > before {
-            (backoff, attempts) = (Backoff::default(), 0);
-        }
-        attempts += 1;
-        if error.is_permanent() || attempts == ATTEMPTS {
-            return Err(Failure::unavailable(file, &error.to_string()));
-        }
-        tracing::warn!(lease.id = lease, file.id = file.id, %error, "a download broke off; will continue it");
-        backoff.wait_at_least(error.retry_after()).await;
+        let waited = attempts.wait_after(error, arrived.size > before, |error| {
+            tracing::warn!(lease.id = lease, file.id = file.id, %error, "a download broke off; will continue it");
+        });
+        waited.await.map_err(|error| Failure::unavailable(file, &error.to_string()))?;
     }
     arrived.file.flush().await?;
     let (size, sha256) = (arrived.size, arrived.hash.finish());

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use assay_proto::execution::{Lease, LeasedFile};
+use futures::future::try_join_all;
 use tempfile::TempDir;
+use unicode_normalization::UnicodeNormalization;
 use uuid::Uuid;
 
 use crate::{api::Api, cache::Cache, download::Failure};
@@ -22,26 +24,33 @@ pub(crate) struct Files {
 
 impl Files {
     /// Downloads the files of a lease, or takes them from the cache.
-    pub(crate) async fn prepare(api: &Api, cache: &Cache, lease: &Lease) -> Result<Self, Failure> {
-        if lease.files.is_empty() || !cache.is_enabled() {
+    pub(crate) async fn prepare(
+        api: &Api,
+        cache: Option<&Cache>,
+        lease: &Lease,
+    ) -> Result<Self, Failure> {
+        let Some(cache) = cache.filter(|_| !lease.files.is_empty()) else {
             return Ok(Self::default());
-        }
+        };
         let folder = cache.folder_of_test()?;
         let path = folder.path().display().to_string();
         let (mut variables, mut taken) = (Vec::new(), HashSet::new());
+        let mut places = Vec::new();
         for file in &lease.files {
             // The id becomes a part of paths.
             if Uuid::parse_str(&file.id).is_err() {
                 return Err(Failure::unavailable(file, "its id is not a UUID"));
             }
             let name = name_of(file, &mut taken);
-            cache.provide(api, &lease.id, file, &folder.path().join(&name)).await?;
+            places.push((file, folder.path().join(&name)));
             // Imported plans have ids as they were written, also in upper case.
             let is_named = |id: &String| id.eq_ignore_ascii_case(&file.id);
             let named = fields(lease).into_iter().filter(|(_, id)| id.is_some_and(is_named));
             variables.extend(named.map(|(variable, _)| (variable, format!("{path}/{name}"))));
         }
         variables.push(("FILES", path));
+        let provided = places.iter().map(|(file, to)| cache.provide(api, &lease.id, file, to));
+        try_join_all(provided).await?;
         Ok(Self { _folder: Some(folder), variables })
     }
 
@@ -94,11 +103,16 @@ fn name_of(file: &LeasedFile, taken: &mut HashSet<String>) -> String {
         && !matches!(file.name.as_str(), "." | "..")
         && !file.name.contains(|char: char| matches!(char, '/' | '\\') || char.is_control())
         && Uuid::parse_str(&file.name).is_err();
-    // Some file systems ignore the case of names.
-    if is_plain && taken.insert(file.name.to_lowercase()) {
+    if is_plain && taken.insert(folded(&file.name)) {
         return file.name.clone();
     }
     file.id.clone()
+}
+
+/// Returns what names have in common that are those of one file on some file systems, which ignore their case and their
+/// Unicode normalization.
+fn folded(name: &str) -> String {
+    name.nfd().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfd().collect()
 }
 
 #[cfg(test)]
@@ -124,6 +138,12 @@ mod tests {
         {
             assert_eq!(name(other, &mut taken), ID, "{other:?}");
         }
+        for same in ["Pru\u{308}fplan (2).pdf", "PR\u{dc}FPLAN (2).PDF", "PRU\u{308}FPLAN (2).pdf"]
+        {
+            assert_eq!(name(same, &mut taken), ID, "{same:?}");
+        }
+        assert_eq!(name("stra\u{df}e", &mut taken), "stra\u{df}e");
+        assert_eq!(name("STRASSE", &mut taken), ID);
         let id_of_another = "019cade2-11c0-7226-b375-01b542390176";
         assert_eq!(name(id_of_another, &mut taken), ID);
     }

@@ -33,7 +33,8 @@ const LONGEST_WAIT: u16 = 30;
 pub(crate) struct Job {
     pub(crate) config: Arc<Config>,
     pub(crate) api: Api,
-    pub(crate) cache: Arc<Cache>,
+    /// None if no files are downloaded.
+    pub(crate) cache: Option<Arc<Cache>>,
     /// Cancelled when the engine stops.
     pub(crate) stop: CancellationToken,
     pub(crate) lease: Lease,
@@ -95,7 +96,7 @@ impl Job {
         mut interruption: watch::Receiver<Option<Interruption>>,
     ) -> Result<Option<String>, ClientError> {
         let prepared = tokio::select! {
-            prepared = Files::prepare(&self.api, &self.cache, &self.lease) => prepared,
+            prepared = Files::prepare(&self.api, self.cache.as_deref(), &self.lease) => prepared,
             _ = interruption.wait_for(Option::is_some) => return Ok(None),
         };
         match prepared {
@@ -251,7 +252,7 @@ mod tests {
         let mut lease = Lease { minimum_duration_in_min, ..Lease::default() };
         lease.set_test_type(TestType::Stability);
         let (api, stop) = (Api::new(&config).unwrap(), CancellationToken::new());
-        let cache = Arc::new(Cache::open(&config).unwrap());
+        let cache = Cache::open(&config).unwrap().map(Arc::new);
         Job { config: Arc::new(config), api, cache, stop, lease }
     }
 

@@ -41,7 +41,7 @@ const MAX_SCHEDULES: u16 = 100;
 pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> {
     let config = Arc::new(config);
     let api = Api::new(&config)?;
-    let cache = Arc::new(Cache::open(&config)?);
+    let cache = Cache::open(&config)?.map(Arc::new);
     tracing::info!(
         "engine {} runs tests of target group {:?} at {}",
         config.name,
@@ -49,7 +49,7 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
         config.account.url.origin().ascii_serialization()
     );
     let mut jobs = JoinSet::new();
-    let outcome = lease_jobs(&config, &api, &cache, &stop, &mut jobs).await;
+    let outcome = lease_jobs(&config, &api, cache.as_ref(), &stop, &mut jobs).await;
     // Running jobs finish, or release their leases after the grace period.
     while jobs.join_next().await.is_some() {}
     outcome
@@ -59,7 +59,7 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
 async fn lease_jobs(
     config: &Arc<Config>,
     api: &Api,
-    cache: &Arc<Cache>,
+    cache: Option<&Arc<Cache>>,
     stop: &CancellationToken,
     jobs: &mut JoinSet<()>,
 ) -> anyhow::Result<()> {
@@ -83,7 +83,7 @@ async fn lease_jobs(
                 backoff = Backoff::default();
                 for lease in leases {
                     let (config, api, stop) = (config.clone(), api.clone(), stop.clone());
-                    jobs.spawn(Job { config, api, cache: cache.clone(), stop, lease }.run());
+                    jobs.spawn(Job { config, api, cache: cache.cloned(), stop, lease }.run());
                 }
             }
             Err(error) if error.is_permanent() => return Err(error.into()),
@@ -127,7 +127,7 @@ fn request(config: &Config, free: u16) -> LeaseInput {
         wait_in_sec: Some(WAIT),
         needs_public_ip: config.needs_public_ip,
         labels: config.labels.clone(),
-        project_ids: config.projects.clone(),
+        project_ids: config.projects.iter().map(Uuid::to_string).collect(),
         version: Some(concat!("assay-engine ", env!("CARGO_PKG_VERSION")).to_owned()),
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use assay_formats::{Collected, Test};
+use assay_formats::{Collected, Test, plausible_seconds};
 use assay_proto::{
     TestResult,
     execution::{InstanceResultInput, StepResultInput},
@@ -117,12 +117,13 @@ fn from_tests(tests: &[Test], finished: &Finished) -> InstanceResultInput {
         step.step_nr = nr;
     }
     let seconds = tests.iter().map(|test| test.seconds).sum();
+    // Without a plausible duration, that of the command counts.
     let started = tests.iter().filter_map(|test| test.start).min();
     InstanceResultInput {
         result: result.into(),
         steps,
         start_date_time: started,
-        duration_in_sec: Some(seconds),
+        duration_in_sec: plausible_seconds(Some(seconds)),
         ..InstanceResultInput::default()
     }
 }

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use self::place::FOLDERS;
 pub(crate) use self::{
-    part::{Part, hex},
+    part::Part,
     place::{Name, Place},
     reader::{Contents, Reader, next_line},
     root::Root,

@@ -4,6 +4,7 @@ mod catalog;
 mod completion;
 mod execution;
 mod fields;
+mod resumable;
 mod review;
 mod send;
 mod stored_file;

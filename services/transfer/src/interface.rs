@@ -48,6 +48,16 @@ impl Interface {
         sent.map_err(|error| anyhow::Error::from(error).context(format!("{method} {path}")))
     }
 
+    /// Sends a request once.
+    pub(crate) async fn send_once(
+        &self,
+        method: Method,
+        path: &str,
+        build: impl FnOnce(RequestBuilder) -> RequestBuilder,
+    ) -> Result<Answer, ClientError> {
+        send(build(self.0.request(method, path)?)).await
+    }
+
     /// Sends a request and reads the answer, again if it breaks off.
     pub(crate) async fn receive<T>(
         &self,
@@ -74,21 +84,12 @@ impl Interface {
     /// Creates a record, and returns it. A request is repeated only if Assay has refused it: one that
     /// was not answered may have created the record, which a repeated import finds.
     pub(crate) async fn create(&self, path: &str, body: &Value) -> Result<Map<String, Value>> {
-        self.create_with(path, |request| Ok(request.json(body))).await
-    }
-
-    /// Creates a record as `create` does, with the body that `build` adds to each request.
-    pub(crate) async fn create_with(
-        &self,
-        path: &str,
-        build: impl Fn(RequestBuilder) -> Result<RequestBuilder>,
-    ) -> Result<Map<String, Value>> {
         let in_path =
             |error: ClientError| anyhow::Error::from(error).context(format!("POST {path}"));
         let (mut backoff, mut refusals) = (Backoff::default(), 0);
         loop {
             let request = self.0.request(Method::POST, path).map_err(in_path)?;
-            match send(build(request)?).await {
+            match send(request.json(body)).await {
                 Ok(answer) => return answer.json(LARGEST).await.map_err(in_path),
                 Err(error)
                     if !error.is_permanent() && error.status().is_some() && refusals < REFUSALS =>

@@ -1,6 +1,6 @@
 //! Files of projects: uploads, downloads, and what remains when the catalog is killed.
 
-mod breaking;
+pub(crate) mod breaking;
 mod killed;
 mod resumable;
 

@@ -26,6 +26,7 @@ use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::{
     net::TcpListener,
+    sync::Barrier,
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
@@ -196,6 +197,26 @@ async fn a_file_that_is_not_the_announced_one_is_an_error_of_its_test_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn files_of_a_test_are_downloaded_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let both = Arc::new(Barrier::new(2));
+    // Neither response has contents before both files were requested.
+    let together = move |_: &HeaderMap| {
+        let both = both.clone();
+        let contents = stream::once(async move {
+            both.wait().await;
+            Ok::<_, std::io::Error>(Bytes::from_static(b"abc"))
+        });
+        Body::from_stream(contents).into_response()
+    };
+    let other = LeasedFile { sha256: "0".repeat(64), ..file(OTHER, "b", 3) };
+    let tests = vec![vec![file(ID, "a", 3), other]];
+    let (results, downloads) = run(with_cache(folder.path()), tests, together).await;
+    assert!(text(&results[0]).contains("its SHA-256 is ba78"), "{results:?}");
+    assert_eq!(downloads, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_missing_or_endless_file_is_an_error_of_its_test() {
     let folder = tempfile::tempdir().unwrap();
     let missing = |_: &HeaderMap| {
@@ -264,11 +285,13 @@ async fn two_engines_do_not_share_a_cache_and_none_downloads_without_one() {
     assert!(refused.contains("another engine uses it"), "{refused}");
     drop(lock);
 
-    let none = Config { cache_gib: 0, ..with_cache(folder.path()) };
+    let unused = folder.path().join("unused");
+    let none = Config { cache_gib: 0, ..with_cache(&unused) };
     let none = Config {
         command: ["sh", "-c", "echo \"[$ASSAY_FILES$ASSAY_INPUT_FILE]\""].map(Into::into).into(),
         ..none
     };
     let (results, downloads) = run(none, vec![vec![file(ID, "a", 3)]], abc).await;
     assert_eq!((text(&results[0]), downloads), ("[]", 0));
+    assert!(!unused.exists());
 }

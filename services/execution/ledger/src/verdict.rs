@@ -35,10 +35,11 @@ pub async fn judge(
     let facts = read.facts();
     let rules = facts.outcomes(&read.gate);
     let state = rules::state(rules.as_deref());
-    let before = before.and_then(|before| {
+    // The one before has run.
+    let before = before.map(|before| {
         let facts = before.facts();
         Standing::of(facts, rules::state(facts.outcomes(&before.gate).as_deref()))
     });
-    let trend = Standing::of(facts, state).map(|standing| trend(standing, before));
+    let trend = read.has_run.then(|| trend(Standing::of(facts, state), before));
     Ok(Judged { changes: read.changes, state, rules: rules.unwrap_or_default(), trend })
 }

@@ -1,7 +1,7 @@
 //! Takes schedules off the queue and leases them to an engine. Engines never wait for each other's
 //! locks.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use assay_auth::Caller;
 use assay_database::begin;
@@ -9,13 +9,13 @@ use assay_ledger::{
     execution, lease,
     schedule::{
         self, Schedule,
-        queue::{QueueName, QueuePart},
+        queue::{QueueName, QueuePart, Rank},
     },
     settle, test_report,
     time_limits::TimeLimits,
 };
 use assay_proto::{
-    CustomerId, ExecutionId, Fault, LeaseId, PoolId, TestReportId,
+    CustomerId, EnvironmentId, ExecutionId, Fault, LeaseId, PoolId, TestReportId,
     execution::{Lease, LeaseInput},
 };
 use sqlx::{PgPool, PgTransaction};
@@ -23,12 +23,11 @@ use sqlx::{PgPool, PgTransaction};
 use super::rules;
 use crate::restriction;
 
-/// Maximum number of parts of queues from which one request tries to take work: of those with exclusive
+/// Maximum number of times that one request tries in vain to take work off a part of a queue: of those with exclusive
 /// environments or pools, which may be in use, and of others, whose work may need another kind of address.
 const MOST_TRIED: usize = 50;
 
-/// Leases the first schedules of the queues that an engine serves, those with the most urgent work
-/// first. Returns `None` without work for it.
+/// Leases the first schedules among those of all queues that an engine serves, the most urgent first. Returns `None` without work for it.
 pub(crate) async fn dequeue(
     db: &PgPool,
     settings: TimeLimits,
@@ -43,7 +42,7 @@ pub(crate) async fn dequeue(
         return Ok(None);
     }
     let mut tx = begin(db).await?;
-    let schedules = take(&mut tx, customer, input, &parts).await?;
+    let schedules = take(&mut tx, customer, input, parts).await?;
     if schedules.is_empty() {
         return Ok(None);
     }
@@ -55,75 +54,105 @@ pub(crate) async fn dequeue(
     Ok(Some(leases))
 }
 
-/// Takes schedules off the parts of queues, in this order. One that needs an exclusive environment or values of
-/// pools is taken if they are free.
+/// Takes schedules off the parts of queues, in the order of all of them. One that needs an exclusive environment or
+/// values of pools is taken if they are free.
 async fn take(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     input: &LeaseInput,
-    parts: &[QueuePart],
+    parts: Vec<QueuePart>,
 ) -> Result<Vec<Schedule>, Fault> {
+    let public = input.needs_public_ip;
     let (mut schedules, mut room) = (Vec::new(), input.max_schedules());
-    let mut free = HashMap::new();
-    let mut tried = [0; 2];
-    for part in parts {
-        let queue = &part.queue;
-        let tried = &mut tried[usize::from(queue.is_limited())];
-        if room == 0 {
-            break;
-        }
-        if *tried == MOST_TRIED {
+    let (mut free, mut vain) = (Free::default(), [0; 2]);
+    let mut waiting: BTreeMap<Rank, QueuePart> =
+        parts.into_iter().map(|part| (part.first, part)).collect();
+    while room > 0
+        && let Some((_, part)) = waiting.pop_first()
+    {
+        let vain = &mut vain[usize::from(part.queue.is_limited())];
+        if *vain == MOST_TRIED {
             continue;
         }
-        *tried += 1;
-        let most = match queue.exclusive() {
-            Some(environment) => {
-                i32::from(lease::occupation::is_free(tx, customer, environment).await?)
+        // The work that comes before that of the other parts, and the first that does not.
+        let (ahead, ranks) = match waiting.first_key_value() {
+            None => (room, Vec::new()),
+            Some((next, _)) => {
+                let most = room + 1;
+                let ranks = schedule::store::ranks(tx, customer, &part, public, most).await?;
+                let ahead = ranks.partition_point(|rank| rank < next);
+                (i32::try_from(ahead).map_err(Fault::internal)?.min(room), ranks)
             }
-            None => room,
         };
-        let most = limit(tx, customer, queue, &mut free, most).await?;
-        if most > 0 {
-            let public = input.needs_public_ip;
-            let taken = schedule::store::dequeue(tx, customer, part, public, most).await?;
-            let count = i32::try_from(taken.len()).map_err(Fault::internal)?;
-            room -= count;
-            for pool in queue.pools() {
-                free.entry(pool).and_modify(|free| *free -= i64::from(count));
-            }
-            schedules.extend(taken);
+        let most = free.limit(tx, customer, &part.queue, ahead).await?;
+        let taken = if most > 0 {
+            schedule::store::dequeue(tx, customer, &part, public, most).await?
+        } else {
+            Vec::new()
+        };
+        let count = i32::try_from(taken.len()).map_err(Fault::internal)?;
+        free.take(&part.queue, count);
+        room -= count;
+        *vain += usize::from(count == 0);
+        // Work is left behind that of another part, unless something that it needs is in use.
+        let is_left = count == ahead || most > 0 && count == most;
+        if let Some(rank) = ranks.get(taken.len()).filter(|_| is_left) {
+            waiting.insert(*rank, part);
         }
+        schedules.extend(taken);
     }
     Ok(schedules)
 }
 
-/// Returns how much work of a queue may be taken, at most `most`: as much as there are free values of its
-/// pools. `free` has those of the pools that were locked so far.
-async fn limit(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    queue: &QueueName,
-    free: &mut HashMap<PoolId, i64>,
-    most: i32,
-) -> Result<i32, Fault> {
-    let mut most = i64::from(most);
-    for pool in queue.pools() {
-        if most == 0 {
-            break;
+/// What is free for a request: the environments that it does not occupy, and values of the pools that it has locked.
+#[derive(Default)]
+struct Free {
+    occupied: HashSet<EnvironmentId>,
+    pools: HashMap<PoolId, i64>,
+}
+
+impl Free {
+    /// Returns how much work of a queue may be taken, at most `most`: as much as there are free values of its
+    /// pools, and one in an exclusive environment.
+    async fn limit(
+        &mut self,
+        tx: &mut PgTransaction<'_>,
+        customer: CustomerId,
+        queue: &QueueName,
+        most: i32,
+    ) -> Result<i32, Fault> {
+        let mut most = i64::from(most);
+        if let Some(environment) = queue.exclusive().filter(|_| most > 0) {
+            let is_free = !self.occupied.contains(&environment)
+                && lease::occupation::is_free(tx, customer, environment).await?;
+            most = i64::from(is_free);
         }
-        let of_pool = match free.get(&pool) {
-            Some(of_pool) => *of_pool,
-            None if lease::pooled::try_lock(tx, customer, pool).await? => {
-                let of_pool = lease::pooled::free(tx, customer, pool).await?;
-                free.insert(pool, of_pool);
-                of_pool
+        for pool in queue.pools() {
+            if most == 0 {
+                break;
             }
-            // Another transaction is about to take values.
-            None => 0,
-        };
-        most = most.min(of_pool);
+            let of_pool = match self.pools.get(&pool) {
+                Some(of_pool) => *of_pool,
+                None if lease::pooled::try_lock(tx, customer, pool).await? => {
+                    let of_pool = lease::pooled::free(tx, customer, pool).await?;
+                    self.pools.insert(pool, of_pool);
+                    of_pool
+                }
+                // Another transaction is about to take values.
+                None => 0,
+            };
+            most = most.min(of_pool);
+        }
+        i32::try_from(most).map_err(Fault::internal)
     }
-    i32::try_from(most).map_err(Fault::internal)
+
+    /// Notes that this number of schedules of a queue was taken.
+    fn take(&mut self, queue: &QueueName, count: i32) {
+        for pool in queue.pools() {
+            self.pools.entry(pool).and_modify(|free| *free -= i64::from(count));
+        }
+        self.occupied.extend(queue.exclusive().filter(|_| count > 0));
+    }
 }
 
 /// Occupies the exclusive environments of leased schedules, and takes values of their pools.

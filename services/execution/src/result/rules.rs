@@ -2,6 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
+use assay_formats::LONGEST_DURATION;
 use assay_ledger::{
     failure,
     instance::steps::{self, StoredStep, Writer},
@@ -27,9 +28,6 @@ pub(crate) const MOST_ATTEMPTS: i32 = 100;
 
 /// Maximum length of the name of a reporter or a variant, in characters.
 const LONGEST_NAME: usize = 500;
-
-/// Maximum duration of an instance or a step, in seconds: about thirty years.
-const LONGEST: f64 = 1e9;
 
 /// The test case that a result is for.
 #[derive(Debug, PartialEq)]
@@ -184,8 +182,13 @@ fn outcome(input: &InstanceResultInput, check: &mut Check) -> Outcome {
     }
     let (start, finish) = (input.start_date_time, input.finish_date_time);
     let between = start.zip(finish).map(|(start, finish)| (finish.0 - start.0).as_seconds_f64());
-    if between.is_some_and(|seconds| seconds < 0.0) {
-        check.refuse("FinishDateTime", "must not be before StartDateTime");
+    match between {
+        Some(..0.0) => check.refuse("FinishDateTime", "must not be before StartDateTime"),
+        Some(seconds) if seconds > LONGEST_DURATION => {
+            let problem = format!("must be at most {LONGEST_DURATION} seconds after StartDateTime");
+            check.refuse("FinishDateTime", problem);
+        }
+        _ => {}
     }
     let duration = input.duration_in_sec;
     check_duration(duration.unwrap_or_default(), check);
@@ -199,7 +202,7 @@ fn outcome(input: &InstanceResultInput, check: &mut Check) -> Outcome {
 
 /// Returns the time that many seconds later. `None` if that is beyond the calendar.
 pub(crate) fn shifted(time: Timestamp, seconds: f64) -> Option<Timestamp> {
-    let microseconds = (seconds.abs() <= LONGEST).then_some(seconds * 1e6)?;
+    let microseconds = (seconds.abs() <= LONGEST_DURATION).then_some(seconds * 1e6)?;
     #[expect(clippy::cast_possible_truncation, reason = "it was just checked to fit")]
     let time = time.0.checked_add_signed(TimeDelta::microseconds(microseconds.round() as i64))?;
     (0..=9999).contains(&time.year()).then_some(Timestamp(time))
@@ -230,8 +233,8 @@ fn check_step(step: &StepResultInput, check: &mut Check) {
 }
 
 fn check_duration(seconds: f64, check: &mut Check) {
-    if !(0.0..=LONGEST).contains(&seconds) {
-        check.refuse("DurationInSec", format!("must be 0 to {LONGEST}"));
+    if !(0.0..=LONGEST_DURATION).contains(&seconds) {
+        check.refuse("DurationInSec", format!("must be 0 to {LONGEST_DURATION}"));
     }
 }
 

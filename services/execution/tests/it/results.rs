@@ -142,6 +142,11 @@ async fn one_invalid_result_rejects_the_whole_request() -> Result<()> {
             "FinishDateTime": "2026-11-20T11:00:00Z" }),
             "1/FinishDateTime",
         ),
+        (
+            json!({ "Identifier": "b", "Result": "Passed", "StartDateTime": "1971-01-01T00:00:00Z",
+            "FinishDateTime": "2026-11-20T11:00:00Z", "DurationInSec": 1 }),
+            "1/FinishDateTime",
+        ),
         (json!({ "Identifier": "b", "Result": "Passed", "ReportUri": "a\0b" }), "1/ReportUri"),
         (
             json!({ "Identifier": "b", "Result": "Passed", "ArtifactsUri": "javascript:alert(1)" }),

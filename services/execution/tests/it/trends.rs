@@ -55,6 +55,41 @@ async fn the_end_of_an_execution_says_whether_it_is_worse_than_the_one_before() 
 }
 
 #[tokio::test]
+async fn an_execution_has_a_trend_if_it_was_not_canceled_and_a_test_case_ran() -> Result<()> {
+    let world = World::new().await?;
+    run(&world, "main", json!([passed("a")])).await?;
+    let mut expected = vec![json!("Same")];
+    for (result, is_canceled, trend) in [
+        ("Passed", false, json!("Same")),
+        ("Failed", false, json!("Worse")),
+        ("Error", false, json!("Same")),
+        ("Aborted", false, json!("Same")),
+        ("Canceled", false, Value::Null),
+        ("Passed", true, Value::Null),
+        ("Failed", true, Value::Null),
+        // Those that have none are passed over: the last one before has failures.
+        ("Passed", false, json!("Better")),
+    ] {
+        let execution = open(&world, "main").await?;
+        world.report(&execution.id, json!([{ "Identifier": "a", "Result": result }])).await?;
+        if is_canceled {
+            world.cancel(&execution.id).await?;
+        } else {
+            world.complete(&execution.id).await?;
+        }
+        expected.push(trend);
+        let found = trends(&world).await?;
+        assert_eq!(
+            found.last().map(Value::is_null),
+            expected.last().map(Value::is_null),
+            "{result} {found:?}"
+        );
+    }
+    assert_eq!(trends(&world).await?.last(), Some(&json!("Better")));
+    Ok(())
+}
+
+#[tokio::test]
 async fn each_branch_has_a_trend_of_its_own_and_begins_with_its_verdict() -> Result<()> {
     let world = World::new().await?;
     run(&world, "main", json!([passed("a"), passed("b")])).await?;

@@ -7,6 +7,9 @@ use serde::de::Error as _;
 
 use crate::{foreign::visible, redirect};
 
+/// Codes of conflicts with another request that appends to the same upload, such as one whose connection has broken.
+const PASSING: [&str; 2] = ["upload_in_use", "upload_offset_mismatch"];
+
 /// Failure of a request.
 #[derive(Debug)]
 pub enum ClientError {
@@ -38,9 +41,10 @@ impl ClientError {
     /// Returns whether a retry would fail in the same way.
     pub fn is_permanent(&self) -> bool {
         match self {
-            Self::Rejected { status, .. } => {
+            Self::Rejected { status, code, .. } => {
                 let may_pass = [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT];
-                status.is_client_error() && !may_pass.contains(status)
+                let may_pass = may_pass.contains(status) || PASSING.contains(&code.as_str());
+                status.is_client_error() && !may_pass
             }
             Self::Unreachable(error) => error.is_builder(),
             Self::Stalled(_) | Self::Malformed(_) => false,

@@ -28,7 +28,7 @@ use url::Url;
 
 pub use self::{
     answer::{Answer, BodyReader},
-    backoff::Backoff,
+    backoff::{Attempts, Backoff},
     error::ClientError,
     foreign::{Foreign, harmless, markdown, visible},
     logs::install_logs,

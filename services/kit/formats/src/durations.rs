@@ -1,8 +1,9 @@
 //! Parses durations as tools write them: with decimal points and commas, grouped digits, units or
 //! colons.
 
-/// Maximum plausible duration, in seconds.
-const LONGEST: f64 = 1e9;
+/// Maximum plausible duration of an attempt or a step, in seconds: about thirty years. Sums, and times from start to
+/// finish, have the same limit.
+pub const LONGEST_DURATION: f64 = 1e9;
 
 /// Characters between groups of digits, beside points, commas and spaces.
 const SEPARATORS: [char; 5] = ['\'', '’', '_', '\u{a0}', '\u{202f}'];
@@ -12,12 +13,12 @@ const SEPARATORS: [char; 5] = ['\'', '’', '_', '\u{a0}', '\u{202f}'];
 pub(crate) fn seconds(text: &str, has_points: bool) -> Option<f64> {
     let text: String = text.trim().chars().filter(|char| !SEPARATORS.contains(char)).collect();
     let seconds = if text.contains(':') { clock(&text) } else { amounts(&text, has_points) };
-    plausible(seconds)
+    plausible_seconds(seconds)
 }
 
 /// Returns a plausible duration in seconds. One that is not known is 0.
 pub(crate) fn duration(seconds: Option<f64>) -> f64 {
-    plausible(seconds).unwrap_or_default()
+    plausible_seconds(seconds).unwrap_or_default()
 }
 
 /// Returns whether a duration has a decimal point, but not a decimal comma.
@@ -31,8 +32,8 @@ pub fn parse_seconds(text: &str) -> Option<f64> {
 }
 
 /// Returns a duration in seconds if it is plausible, without the noise of its computation.
-pub(crate) fn plausible(seconds: Option<f64>) -> Option<f64> {
-    let seconds = seconds.filter(|seconds| (0.0..=LONGEST).contains(seconds))?;
+pub fn plausible_seconds(seconds: Option<f64>) -> Option<f64> {
+    let seconds = seconds.filter(|seconds| (0.0..=LONGEST_DURATION).contains(seconds))?;
     let digits = if seconds < 1e-4 { 1e9 } else { 1e6 };
     // The sum has no negative zero.
     Some((seconds * digits).round() / digits + 0.0)

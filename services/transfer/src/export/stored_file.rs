@@ -2,7 +2,7 @@
 //! the next export.
 
 use anyhow::{Context, Result, bail, ensure};
-use assay_client::{Backoff, ClientError};
+use assay_client::{Attempts, ClientError};
 use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -76,21 +76,18 @@ async fn contents(
     if part.bytes() > expected.size {
         part = folder.begin(&place)?;
     }
-    let (mut backoff, mut attempts) = (Backoff::default(), 0);
+    let mut attempts = Attempts::new(ATTEMPTS);
     while part.bytes() < expected.size {
         let before = part.bytes();
         let rest = rest(interface, path, folder, expected, &mut part).await;
         let Some(error) = rest.with_context(|| format!("GET {path}"))? else { break };
-        if part.bytes() > before {
-            (backoff, attempts) = (Backoff::default(), 0);
-        }
-        attempts += 1;
-        if error.is_permanent() || attempts == ATTEMPTS {
+        let waited = attempts.wait_after(error, part.bytes() > before, |error| {
+            note(format_args!("the download of {place} broke off; will continue it: {error}"));
+        });
+        if let Err(error) = waited.await {
             part.flush()?;
             return Err(anyhow::Error::from(error).context(format!("GET {path}")));
         }
-        note(format_args!("the download of {place} broke off; will continue it: {error}"));
-        backoff.wait_at_least(error.retry_after()).await;
     }
     let (size, sha256) = (part.bytes(), part.sha256());
     if size != expected.size || sha256 != expected.sha256 {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use assay_digest::hex;
 use aws_lc_rs::digest;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -143,9 +144,4 @@ impl Part {
         let path = self.place.to_string();
         Ok((self.place, Entry { path, lines: self.lines, bytes: self.bytes, sha256 }))
     }
-}
-
-/// Returns bytes as hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"))
 }

@@ -4,6 +4,7 @@ use std::{
     collections::HashMap,
     fs::File,
     io::{self, BufRead, BufReader, Read},
+    ops::Range,
     os::unix::fs::FileExt,
     path::Path,
     sync::Arc,
@@ -11,12 +12,13 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use assay_client::visible;
+use assay_digest::hex;
 use aws_lc_rs::digest;
 use bytes::Bytes;
 use futures::{Stream, stream};
 use serde::de::DeserializeOwned;
 
-use super::{Entry, FORMAT, LIST, MANIFEST, Manifest, Place, Root, VERSION, part::hex};
+use super::{Entry, FORMAT, LIST, MANIFEST, Manifest, Place, Root, VERSION};
 
 /// Size of the chunks in which a file is read.
 const CHUNK: usize = 1 << 16;
@@ -103,10 +105,13 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    /// Returns the chunks of the file, from its beginning.
-    pub(crate) fn chunks(self) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-        stream::try_unfold((self, 0), |(contents, at)| async move {
-            let left = usize::try_from(contents.bytes - at).unwrap_or(usize::MAX);
+    /// Returns the chunks of a part of the file.
+    pub(crate) fn chunks(
+        self,
+        part: Range<u64>,
+    ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+        stream::try_unfold((self, part.start), move |(contents, at)| async move {
+            let left = usize::try_from(part.end.saturating_sub(at)).unwrap_or(usize::MAX);
             if left == 0 {
                 return Ok(None);
             }

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use assay_client::segment;
+use assay_digest::hex;
 use aws_lc_rs::digest;
 use reqwest::{Method, RequestBuilder, header::CONTENT_TYPE};
 use serde::{Deserialize, de::IgnoredAny};
@@ -9,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Finished, Target, id, is, only, review, send::batches, text, upload::with_contents};
 use crate::{
-    folder::{Contents, EXECUTIONS, Name, Place, Reader, hex},
+    folder::{Contents, EXECUTIONS, Name, Place, Reader},
     interface::{has_code, read_streamed},
     progress::Progress,
 };

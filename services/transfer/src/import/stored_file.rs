@@ -4,21 +4,17 @@
 use std::collections::HashMap;
 
 use anyhow::{Context, Result, ensure};
-use assay_client::{segment, visible};
-use reqwest::header::CONTENT_TYPE;
+use assay_client::visible;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{Target, catalog::existing, fields::moved, id, text, upload::with_contents};
+use super::{Target, catalog::existing, fields::moved, resumable::upload, text};
 use crate::{
-    folder::{Contents, Entry, PROJECT, Place, Reader, STORED_FILES},
+    folder::{Entry, PROJECT, Place, Reader, STORED_FILES},
     progress::Progress,
 };
 
 type Record = Map<String, Value>;
-
-/// The media type of a file that has none.
-const ANYTHING: &str = "application/octet-stream";
 
 /// Finds or uploads the files of the export.
 pub(super) async fn import(target: &mut Target, reader: &Reader) -> Result<()> {
@@ -36,9 +32,13 @@ pub(super) async fn import(target: &mut Target, reader: &Reader) -> Result<()> {
         let place = Place::stored_file(old);
         let entry = reader.entry(&place).with_context(at)?;
         compare(&file, entry).with_context(at)?;
-        let new = match existing.get_mut(&key(&file)).and_then(Vec::pop) {
-            Some((id, _)) => id,
-            None => upload(target, &file, &reader.contents(&place)?).await.with_context(at)?,
+        let new = if let Some((id, _)) = existing.get_mut(&key(&file)).and_then(Vec::pop) {
+            id
+        } else {
+            let described = (text(&file, "Name"), text(&file, "ContentType"));
+            let contents = reader.contents(&place)?;
+            let uploaded = upload(&target.interface, &target.at, described, &contents).await;
+            uploaded.with_context(at)?.to_string()
         };
         ids.insert(old.to_string(), new);
         progress.add(1);
@@ -59,19 +59,6 @@ fn compare(file: &Record, entry: &Entry) -> Result<()> {
         visible(&entry.sha256)
     );
     Ok(())
-}
-
-/// Uploads a file. Returns its new id.
-async fn upload(target: &Target, file: &Record, contents: &Contents) -> Result<String> {
-    let media_type = text(file, "ContentType");
-    let is_form = media_type.trim_start().to_ascii_lowercase().starts_with("multipart/");
-    let media_type = if media_type.is_empty() || is_form { ANYTHING } else { media_type };
-    let (name, path) = (segment(text(file, "Name")), format!("{}/files", target.at));
-    let created = target.interface.create_with(&path, |request| {
-        let request = request.header("X-File-Name", &name).header(CONTENT_TYPE, media_type);
-        Ok(with_contents(request, contents))
-    });
-    id(&created.await?)
 }
 
 /// Replaces the template for reports of a project that still refers to the file of the exported one.

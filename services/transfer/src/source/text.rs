@@ -1,9 +1,8 @@
 //! Texts of other tools in the form that Assay stores.
 
+use assay_digest::hex;
 use aws_lc_rs::digest;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, SecondsFormat, Utc};
-
-use crate::folder::hex;
 
 /// Maximum length of a name or an identifier, in characters.
 const LONGEST_NAME: usize = 255;

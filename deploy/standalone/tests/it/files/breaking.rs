@@ -16,7 +16,7 @@ use tokio::{
 
 /// A proxy some of whose connections break.
 #[derive(Clone)]
-pub(super) struct Breaking {
+pub(crate) struct Breaking {
     /// Number of connections that are still to break.
     left: Arc<AtomicUsize>,
     /// Number of bytes after which they break.
@@ -24,18 +24,18 @@ pub(super) struct Breaking {
 }
 
 /// Returns a proxy that breaks this number of connections, each after so many bytes of the client.
-pub(super) fn break_connections(count: usize, after: usize) -> Breaking {
+pub(crate) fn break_connections(count: usize, after: usize) -> Breaking {
     Breaking { left: Arc::new(AtomicUsize::new(count)), after }
 }
 
 impl Breaking {
     /// Returns the number of connections that have not broken yet.
-    pub(super) fn left(&self) -> usize {
+    pub(crate) fn left(&self) -> usize {
         self.left.load(Ordering::SeqCst)
     }
 
     /// Forwards connections to this address until it is dropped.
-    pub(super) async fn serve(self, listener: TcpListener, address: String) {
+    pub(crate) async fn serve(self, listener: TcpListener, address: String) {
         let mut connections = JoinSet::new();
         loop {
             let (client, _) = listener.accept().await.unwrap();

@@ -271,4 +271,10 @@ async fn the_log_of_a_running_test_is_streamed_and_shown_on_its_page() {
     let resumed = resumed.header("Last-Event-ID", first).send().await.unwrap();
     let rest = resumed.text().await.unwrap();
     assert!(!rest.contains("one"), "{rest}");
+
+    // An event without a log was the last one: the stream goes on, and ends like the one before.
+    let goes_on = api.request(Method::GET, &format!("{execution}/reports/{report}/log/stream"));
+    let goes_on = goes_on.header("Last-Event-ID", ":0").send().await.unwrap();
+    let rest = goes_on.error_for_status().unwrap().text().await.unwrap();
+    assert!(rest.trim_end().ends_with("\"IsRunning\":false}"), "{rest}");
 }

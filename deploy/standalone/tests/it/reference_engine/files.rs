@@ -151,7 +151,8 @@ async fn an_engine_that_is_restricted_to_a_project_runs_only_its_tests() {
     let [mine, other] = [Files::create(api).await, Files::create(api).await];
     let waiting = start_execution(api, &other.project, &other.set).await;
     let project = mine.project.rsplit('/').next().unwrap().to_owned();
-    let restrict = |config: &mut assay_engine::Config| config.projects = vec![project.clone()];
+    let restrict =
+        |config: &mut assay_engine::Config| config.projects = vec![project.parse().unwrap()];
     let engine = Engine::start_with(api, customer.url(), &["true"], restrict).await;
 
     let execution = start_execution(api, &mine.project, &mine.set).await;

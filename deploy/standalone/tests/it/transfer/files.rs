@@ -1,11 +1,12 @@
 //! Projects that move with their files.
 
 use assay_testkit::{Answer, Api};
-use reqwest::Method;
+use reqwest::{Method, Url};
 use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinSet};
 
 use super::Mover;
-use crate::{customer::Customer, world::id};
+use crate::{customer::Customer, files::breaking::break_connections, world::id};
 
 async fn upload(api: &Api, project: &str, name: &str, contents: &'static str) -> Value {
     let request = api.request(Method::POST, &format!("{project}/files"));
@@ -102,4 +103,34 @@ async fn a_project_moves_with_its_files_and_repeating_stores_none_twice() {
         projects.as_array().unwrap().iter().find(|project| project["Name"] == "bare").unwrap();
     let subject = only(api, &format!("/api/projects/{}/subjects", id(bare))).await;
     assert!(subject["SoftwareFileId"].as_str().unwrap().starts_with("not moved: "), "{subject:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_imported_over_connections_that_break() {
+    const SIZE: usize = 8 << 20;
+    let (from, to) = (Customer::new().await, Customer::new().await);
+    let project = from.api.post("/api/projects", json!({"Name": "shop"})).await.created();
+    let files = format!("/api/projects/{}/files", id(&project));
+    // No part of it is like another one.
+    let contents: Vec<u8> = (0_u32..).flat_map(u32::to_be_bytes).take(SIZE).collect();
+    let request = from.api.request(Method::POST, &files).header("X-File-Name", "pad.img");
+    let file = Answer::of(request.body(contents)).await.created();
+    let (leaving, mut arriving) = (Mover::new(&from).await, Mover::new(&to).await);
+    leaving.assay("export --project shop --to out").await;
+
+    let url = Url::parse(&to.url()).unwrap();
+    let gateway = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    arriving.url = format!("http://{}", listener.local_addr().unwrap());
+    let (mut proxy, broken) = (JoinSet::new(), break_connections(4, SIZE / 6));
+    proxy.spawn(broken.clone().serve(listener, gateway));
+    let out = leaving.folder.join("out");
+    let output = arriving.assay(&format!("import --from {} --work .", out.display())).await;
+    assert!(output.contains("broke off; will continue it"), "{output}");
+
+    assert_eq!(broken.left(), 0, "all four connections have broken");
+    let projects = to.api.get("/api/projects").await.ok();
+    let arrived = only(&to.api, &format!("/api/projects/{}/files", id(&projects[0]))).await;
+    assert_eq!((&arrived["Sha256"], &arrived["Name"]), (&file["Sha256"], &json!("pad.img")));
+    assert_eq!((&arrived["Size"], &arrived["ContentType"]), (&json!(SIZE), &file["ContentType"]));
 }

@@ -5,9 +5,9 @@
 //! of which there are few, and take work off one of them with an index. Work that needs nothing but a
 //! target group is in the queue of that name.
 
-use std::collections::BTreeSet;
+use std::{cmp::Reverse, collections::BTreeSet};
 
-use assay_proto::{EnvironmentId, PoolId, ProjectId, catalog::SnapshotEnvironment};
+use assay_proto::{EnvironmentId, PoolId, ProjectId, ScheduleId, catalog::SnapshotEnvironment};
 use uuid::Uuid;
 
 /// Separates labels.
@@ -100,12 +100,18 @@ impl QueueName {
     }
 }
 
+/// The place of work among that of all queues: the higher priority first, then the older work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank(pub Reverse<i16>, pub ScheduleId);
+
 /// The work of a queue, or that of one project in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueuePart {
     pub queue: QueueName,
     /// None for the work of all projects.
     pub project: Option<ProjectId>,
+    /// The place of its first work.
+    pub first: Rank,
 }
 
 #[cfg(test)]
@@ -165,6 +171,13 @@ mod tests {
             assert!(serves(&[queue.first_label(), "gpu"], &pooled));
             assert_eq!((queue.pools(), queue.with_pools(&BTreeSet::new())), (vec![], queue));
         }
+    }
+
+    #[test]
+    fn urgent_work_comes_first_and_then_older_work() {
+        let [old, new] = [ScheduleId::new(), ScheduleId::new()];
+        let ranks = [(1, old), (1, new), (0, old), (-1, old)];
+        assert!(ranks.map(|(priority, id)| Rank(Reverse(priority), id)).is_sorted());
     }
 
     #[test]

@@ -1,16 +1,16 @@
 //! Schedules in PostgreSQL. Every statement is bound to one customer. Every change except taking a
 //! schedule off the queue needs the lock of its execution.
 
+mod waiting;
+
 use assay_proto::{
     CustomerId, ExecutionId, Fault, PoolId, ProjectId, ScheduleId, TestReportId,
     events::ReportState,
 };
-use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgTransaction};
+use sqlx::{FromRow, PgExecutor, PgTransaction};
 
-use super::{
-    Destination, Schedule,
-    queue::{QueueName, QueuePart},
-};
+pub use self::waiting::{dequeue, parts, ranks};
+use super::Destination;
 use crate::{column::column, progress::report::TestReportState};
 
 /// Inserts the schedules of a new execution, one for each report and in the same order.
@@ -43,52 +43,6 @@ pub async fn insert(
     Ok(())
 }
 
-/// Maximum number of queues of a customer among which engines look for work.
-const MOST_QUEUES: i32 = 1000;
-
-/// Lists the queues of a customer that have work, those with the most urgent work first. Those of the
-/// `offered` labels alone are always among them.
-///
-/// One look into the index of the queue finds the next name, so the number of schedules does not matter.
-pub async fn queues(
-    db: impl PgExecutor<'_>,
-    customer: CustomerId,
-    offered: &[String],
-) -> Result<Vec<QueueName>, Fault> {
-    let queues: Vec<String> = sqlx::query_scalar(
-        "with recursive queue (name, number) as (
-             (select target_group, 1 from schedule
-              where customer_id = $1 and status = 'Queued'
-              order by target_group
-              limit 1)
-             union all
-             select (
-                 select target_group from schedule
-                 where customer_id = $1 and status = 'Queued' and target_group > queue.name
-                 order by target_group
-                 limit 1
-             ), number + 1
-             from queue
-             where queue.name is not null and number < $3
-         )
-         select name
-         from (select name from queue union select unnest($2::text[])) as named
-         cross join lateral (
-             select priority, id from schedule
-             where customer_id = $1 and target_group = name and status = 'Queued'
-             order by priority desc, id
-             limit 1
-         ) as first
-         order by priority desc, id",
-    )
-    .bind(customer)
-    .bind(offered)
-    .bind(MOST_QUEUES)
-    .fetch_all(db)
-    .await?;
-    Ok(queues.into_iter().map(QueueName::stored).collect())
-}
-
 /// Returns whether queued work of a project needs values of a pool.
 pub async fn needs_pool(
     db: impl PgExecutor<'_>,
@@ -105,102 +59,6 @@ pub async fn needs_pool(
          )",
     );
     Ok(needs.bind(customer).bind(project).bind(pool).fetch_one(db).await?)
-}
-
-/// Lists the parts of queues that have work of these projects, or of all projects if there are none, those with
-/// the most urgent work first, like [`queues`].
-pub async fn parts(
-    db: impl PgExecutor<'_>,
-    customer: CustomerId,
-    offered: &[String],
-    projects: &[ProjectId],
-) -> Result<Vec<QueuePart>, Fault> {
-    if projects.is_empty() {
-        let queues = queues(db, customer, offered).await?.into_iter();
-        return Ok(queues.map(|queue| QueuePart { queue, project: None }).collect());
-    }
-    let most = MOST_QUEUES / i32::try_from(projects.len()).map_err(Fault::internal)?;
-    let parts: Vec<(String, ProjectId)> = sqlx::query_as(
-        "with recursive queue (project, name, number) as (
-             select project, (
-                 select target_group from schedule
-                 where customer_id = $1 and project_id = project and status = 'Queued'
-                 order by target_group
-                 limit 1
-             ), 1
-             from unnest($4::uuid[]) as asked (project)
-             union all
-             select project, (
-                 select target_group from schedule
-                 where customer_id = $1 and project_id = project and status = 'Queued'
-                   and target_group > queue.name
-                 order by target_group
-                 limit 1
-             ), number + 1
-             from queue
-             where queue.name is not null and number < $3
-         )
-         select name, project
-         from (
-             select project, name from queue
-             union
-             select project, label from unnest($4::uuid[]) as asked (project)
-             cross join unnest($2::text[]) as offered (label)
-         ) as named
-         cross join lateral (
-             select priority, id from schedule
-             where customer_id = $1 and project_id = project and target_group = name
-               and status = 'Queued'
-             order by priority desc, id
-             limit 1
-         ) as first
-         order by priority desc, id",
-    )
-    .bind(customer)
-    .bind(offered)
-    .bind(most)
-    .bind(projects)
-    .fetch_all(db)
-    .await?;
-    let part =
-        |(name, project)| QueuePart { queue: QueueName::stored(name), project: Some(project) };
-    Ok(parts.into_iter().map(part).collect())
-}
-
-/// Takes the first schedules off a part of a queue. Skips those that other transactions have locked.
-///
-/// The work of all projects and that of one have an index each, so neither statement reads work that it does
-/// not take.
-pub async fn dequeue(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    part: &QueuePart,
-    needs_public_ip: Option<bool>,
-    limit: i32,
-) -> Result<Vec<Schedule>, Fault> {
-    let of_project = if part.project.is_some() { "project_id = $5" } else { "$5::uuid is null" };
-    let schedules = sqlx::query_as(AssertSqlSafe(format!(
-        "with first as materialized (
-             select id from schedule s
-             where customer_id = $1 and target_group = $2 and status = 'Queued' and {of_project}
-               and ($4::boolean is null or needs_public_ip = $4)
-               and not exists (
-                   select from deletion d
-                   where d.customer_id = s.customer_id
-                     and d.project_id in (s.project_id, '00000000-0000-0000-0000-000000000000')
-               )
-             order by priority desc, id
-             limit $3
-             for update skip locked
-         )
-         update schedule set status = 'Running', schedule_sent_at = now()
-         where customer_id = $1 and id = any(array(select id from first))
-         returning id, execution_id, project_id, test_report_id, target_group,
-             maximum_duration_in_min"
-    )));
-    let schedules = schedules.bind(customer).bind(part.queue.as_str()).bind(limit);
-    let schedules = schedules.bind(needs_public_ip).bind(part.project);
-    Ok(schedules.fetch_all(&mut **tx).await?)
 }
 
 /// Completes the schedules of reports that have ended.

@@ -10,6 +10,10 @@ use sqlx::{AssertSqlSafe, FromRow, PgExecutor, types::Json};
 use super::rules::Facts;
 use crate::series::{CONSIDERED, ENDED_BEFORE};
 
+/// The condition that an execution says something about its tests: it was not canceled, and a test case ran.
+const HAS_RUN: &str = "(status = 'Completed'
+    and test_cases_passed + test_cases_failed + test_cases_with_error + test_cases_aborted > 0)";
+
 /// The condition that a report needs a review.
 pub const UNREVIEWED: &str = "r.result in ('Failed', 'Error') and r.change <> 'None'
     and not r.is_muted and r.status in ('InReview', 'EngineExecutionFailure')";
@@ -69,6 +73,8 @@ pub(super) struct Read {
     pub(super) gate: Json<Gate>,
     /// The required test cases without a result.
     not_executed: Vec<String>,
+    /// Whether it says something about its tests, by [`HAS_RUN`].
+    pub(super) has_run: bool,
     /// Whether this is the execution before.
     is_before: bool,
 }
@@ -98,14 +104,12 @@ pub(super) async fn read(
     let not_executed = not_executed("e.id", required);
     let read = sqlx::query_as(AssertSqlSafe(format!(
         "select {statistic}, status, gate, changes.*, array({not_executed}) as not_executed,
-                id <> $6::uuid as is_before
+                {HAS_RUN} as has_run, id <> $6::uuid as is_before
          from execution e
          cross join lateral ({changes}) as changes
          where e.customer_id = $1 and e.id = any(array[$6::uuid, (
              select id from (
-                 select id, status = 'Completed' and test_cases_passed + test_cases_failed
-                            + test_cases_with_error + test_cases_aborted > 0 as has_run
-                 {ENDED_BEFORE}
+                 select id, {HAS_RUN} as has_run {ENDED_BEFORE}
              ) as latest
              where has_run
              order by id desc

@@ -1,6 +1,6 @@
 //! Whether an execution is worse or better than the one before it.
 
-use assay_proto::{ExecutionStatus, Trend, execution::VerdictState};
+use assay_proto::{Trend, execution::VerdictState};
 
 use super::rules::Facts;
 
@@ -16,20 +16,17 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    /// Returns the standing of an execution with these facts and this verdict. One that was canceled, or in
-    /// which no test case ran, has none.
-    pub(super) fn of(facts: Facts<'_>, verdict: VerdictState) -> Option<Self> {
+    /// Returns the standing of an execution with these facts and this verdict.
+    pub(super) fn of(facts: Facts<'_>, verdict: VerdictState) -> Self {
         let statistic = facts.statistic;
         let failures = statistic.test_cases_failed
             + statistic.test_cases_with_error
             + statistic.test_cases_aborted;
-        let has_run = failures + statistic.test_cases_passed > 0;
-        let says_something = facts.status == ExecutionStatus::Completed && has_run;
-        says_something.then(|| Self {
+        Self {
             has_passed: verdict == VerdictState::Passed,
             has_failures: failures > 0,
             has_new_failures: facts.new_failures > 0 && facts.environment().is_none(),
-        })
+        }
     }
 
     fn is_fine(self) -> bool {
@@ -54,7 +51,7 @@ pub(super) fn trend(now: Standing, before: Option<Standing>) -> Trend {
 
 #[cfg(test)]
 mod tests {
-    use assay_proto::{ExecutionStatistic, execution::ChangeCounts};
+    use assay_proto::{ExecutionStatistic, ExecutionStatus, execution::ChangeCounts};
 
     use super::*;
 
@@ -101,37 +98,6 @@ mod tests {
     }
 
     #[test]
-    fn canceled_executions_and_those_without_a_test_that_ran_have_no_standing() {
-        use ExecutionStatus::{Canceled, Completed, Running};
-        for (status, passed, failed, aborted, has_one) in [
-            (Completed, 1, 0, 0, true),
-            (Completed, 0, 1, 0, true),
-            (Completed, 0, 0, 1, true),
-            (Completed, 0, 0, 0, false),
-            (Canceled, 1, 1, 0, false),
-            (Running, 1, 0, 0, false),
-        ] {
-            let statistic = ExecutionStatistic {
-                test_cases_total: 3,
-                test_cases_passed: passed,
-                test_cases_failed: failed,
-                test_cases_aborted: aborted,
-                test_cases_canceled: 3 - passed - failed - aborted,
-                ..ExecutionStatistic::default()
-            };
-            let facts = Facts {
-                status,
-                statistic: &statistic,
-                changes: &ChangeCounts::default(),
-                new_failures: 0,
-                not_executed: &[],
-            };
-            let found = Standing::of(facts, VerdictState::Passed).is_some();
-            assert_eq!(found, has_one, "{status:?} {statistic:?}");
-        }
-    }
-
-    #[test]
     fn the_failures_of_an_outage_are_not_new_each_time() {
         let statistic = ExecutionStatistic {
             test_cases_total: 100,
@@ -145,7 +111,7 @@ mod tests {
             new_failures: 100,
             not_executed: &[],
         };
-        let outage = Standing::of(facts, VerdictState::Failed).unwrap();
+        let outage = Standing::of(facts, VerdictState::Failed);
         assert_eq!(trend(outage, Some(standing('P'))), Trend::Worse);
         assert_eq!(trend(outage, Some(outage)), Trend::Same);
         assert_eq!(trend(standing('P'), Some(outage)), Trend::Better);

@@ -176,6 +176,47 @@ async fn an_exclusive_environment_returns_with_its_lease() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test]
+async fn one_request_takes_an_exclusive_environment_once() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    world.select(environment("pads", &[], true)).await?;
+    world.dispatch().await?;
+    let other = world.dispatch().await?;
+    // The environment had other labels then, so that its work is in another queue.
+    sqlx::query(
+        "update schedule set target_group = replace(target_group, 'pads', e'pads\\x1fusb')
+         where execution_id = $1::uuid",
+    )
+    .bind(&other.id)
+    .execute(&world.db)
+    .await?;
+    let both = LeaseInput { labels: vec!["usb".to_owned()], ..now("pads", 9) };
+    let first = world.engine().lease(both.clone()).await?;
+    assert_eq!(first.len(), 1);
+    assert!(world.engine().lease(both.clone()).await?.is_empty());
+    world.engine().complete(&first[0].id, true).await?;
+    assert_eq!(world.engine().lease(both).await?[0].execution_id, other.id);
+    Ok(())
+}
+
+#[tokio::test]
+async fn one_request_takes_work_of_queues_in_their_common_order() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let mut started = Vec::new();
+    for labels in [&["gpu"][..], &[], &["gpu"], &[]] {
+        world.select(environment("linux", labels, false)).await?;
+        started.push(world.dispatch().await?.id);
+    }
+    let both = LeaseInput { labels: vec!["gpu".to_owned()], ..now("linux", 3) };
+    let leases = world.engine().lease(both.clone()).await?;
+    let order: Vec<_> = leases.into_iter().map(|lease| lease.execution_id).collect();
+    assert_eq!(order, started[..3]);
+    assert_eq!(world.engine().lease(both).await?[0].execution_id, started[3]);
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn engines_are_woken_when_an_exclusive_environment_is_free() -> Result<()> {
     let world = World::new().await?;

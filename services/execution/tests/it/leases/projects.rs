@@ -68,6 +68,31 @@ async fn urgent_work_of_a_project_comes_before_older_work_of_another() -> Result
     Ok(())
 }
 
+/// Starts an execution of one test of a project with this priority. Returns its id.
+async fn start_with(world: &World, priority: &str) -> Result<String> {
+    let input = TestSetInput { priority: Some(priority.to_owned()), ..TestSetInput::default() };
+    world.change_set(input, &["Priority"]).await?;
+    Ok(world.dispatch().await?.id)
+}
+
+#[tokio::test]
+async fn one_request_takes_work_of_projects_in_their_common_order() -> Result<()> {
+    let mut world = World::new().await?;
+    let (one, old) = start(&mut world).await?;
+    let urgent = start_with(&world, "High").await?;
+    let low = start_with(&world, "Low").await?;
+    let (other, of_other) = start(&mut world).await?;
+    let low_of_other = start_with(&world, "Low").await?;
+    let order = async |max| {
+        let leases = world.engine().lease(of_projects(&[&one, &other], max)).await?;
+        anyhow::Ok(leases.into_iter().map(|lease| lease.execution_id).collect::<Vec<_>>())
+    };
+    // Less urgent work of one project does not come before that of the other.
+    assert_eq!(order(3).await?, [urgent, old, of_other]);
+    assert_eq!(order(9).await?, [low, low_of_other]);
+    Ok(())
+}
+
 #[tokio::test]
 async fn projects_of_engines_are_validated() -> Result<()> {
     let world = World::new().await?;
@@ -110,8 +135,8 @@ async fn work_of_a_project_is_found_by_the_index_among_that_of_others() -> Resul
     let project = ProjectId::from_record(&world.project)?;
     let before = reads(&db).await?;
     let parts = store::parts(&db, customer, &offered, &[project]).await?;
-    let part = QueuePart { queue: QueueName::stored(String::new()), project: Some(project) };
-    assert_eq!(parts, [part]);
+    let [QueuePart { queue, project: of_project, .. }] = &parts[..] else { panic!("{parts:?}") };
+    assert_eq!((queue, of_project), (&QueueName::stored(String::new()), &Some(project)));
     let mut tx = assay_database::begin(&db).await?;
     assert_eq!(store::dequeue(&mut tx, customer, &parts[0], None, 5).await?.len(), 1);
     tx.rollback().await?;

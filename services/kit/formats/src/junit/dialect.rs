@@ -5,6 +5,7 @@ use assay_proto::worst;
 use super::suite::Suite;
 use crate::{
     Property, Retry, Test,
+    durations::duration,
     identity::HOOKS,
     limits::MOST_PROBLEMS,
     names::{named, shortened},
@@ -184,8 +185,8 @@ pub(super) fn add_teardown(test: &mut Test, next: Test) {
     let more = next.attempts.into_iter().next().unwrap_or_default();
     (test.labels, test.links) = (next.labels, next.links);
     last.result = worst(last.result, more.result);
-    last.seconds += more.seconds;
-    test.seconds += next.seconds;
+    last.seconds = duration(Some(last.seconds + more.seconds));
+    test.seconds = duration(Some(test.seconds + next.seconds));
     last.problems.extend(more.problems);
     last.problems.truncate(MOST_PROBLEMS);
 }

@@ -205,6 +205,18 @@ fn a_teardown_error_of_pytest_belongs_to_its_test() {
     assert_eq!(tests.len(), 2);
     assert_eq!((tests[0].result(), tests[0].attempts.len()), (TestResult::Error, 1));
     assert_eq!(tests[0].attempts[0].problems.len(), 2);
+    assert!((tests[0].attempts[0].seconds - 3.0).abs() < f64::EPSILON);
+}
+
+#[test]
+fn a_sum_of_durations_is_plausible() {
+    let tests = tests(
+        "<testsuites name='pytest tests'><testsuite name='pytest'>\
+         <testcase classname='t' name='a' time='600000000'><failure message='call'/></testcase>\
+         <testcase classname='t' name='a' time='600000000'><error message='teardown'/></testcase>\
+         </testsuite></testsuites>",
+    );
+    assert_eq!((tests[0].seconds, tests[0].attempts[0].seconds), (0.0, 0.0), "it is unknown");
 }
 
 #[test]
