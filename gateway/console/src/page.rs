@@ -32,6 +32,7 @@ mod shared;
 mod triage;
 mod upload;
 mod usage;
+mod version;
 
 use axum::{Router, routing::any};
 

@@ -21,6 +21,7 @@ mod state;
 mod story;
 mod triage;
 mod usage;
+mod version;
 mod weight;
 
 use assay_testkit::{Answer, Api};

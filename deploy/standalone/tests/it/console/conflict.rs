@@ -9,7 +9,7 @@ use crate::{customer::Customer, world::id};
 const REFUSED: &str = "Error: connect ECONNREFUSED 127.0.0.1:38231";
 
 /// Returns the values of the fields with a name, as the form of a page has them.
-fn values(page: &str, name: &str) -> Vec<String> {
+pub(super) fn values(page: &str, name: &str) -> Vec<String> {
     let fields = page.split('<').filter(|tag| tag.contains(&format!("name=\"{name}\"")));
     let value = |tag: &str| tag.split("value=\"").nth(1)?.split('"').next().map(str::to_owned);
     fields.filter_map(value).collect()
