@@ -11,6 +11,7 @@ mod cause_rule;
 mod classification;
 mod engine;
 mod execution;
+mod executions;
 mod gate;
 mod incident;
 mod insight;

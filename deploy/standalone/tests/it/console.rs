@@ -23,6 +23,7 @@ mod triage;
 mod usage;
 mod version;
 mod weight;
+mod whole;
 
 use assay_testkit::{Answer, Api};
 use fantoccini::Locator;
