@@ -46,7 +46,7 @@ pub async fn follow(
                  where moved.before = o.fingerprint
              ) as cause
              cross join lateral (
-                 select count(*) as executions
+                 select count(*) as number
                  from (
                      select execution_id from incident_execution a
                      where a.customer_id = $1 and a.incident_id = o.id
@@ -58,10 +58,10 @@ pub async fn follow(
                      where f.customer_id = $1 and f.execution_id = latest.execution_id
                        and f.fingerprint = cause.fingerprint
                  )
-             ) as with_cause
+             ) as found
              where o.customer_id = $1 and o.project_id = $2 and o.ended_at is null
                and o.fingerprint = any($3)
-             order by o.id, executions desc, is_present = (executions > 0) desc, cause.fingerprint
+             order by o.id, found.number desc, cause.is_present = (found.number > 0) desc, cause.fingerprint
          ) as most
          where i.customer_id = $1 and i.id = most.id and i.fingerprint <> most.fingerprint"
     )));

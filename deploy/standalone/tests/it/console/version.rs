@@ -11,9 +11,9 @@ struct Tabs<'a> {
     page: &'a str,
     target: &'a str,
     record: &'a str,
-    /// What precedes the form on the page.
+    /// Text before the form on the page.
     start: &'a str,
-    /// What the first tab saves, what the second one sends then, and what is not valid.
+    /// Fields that the first tab saves, that the second one sends then, and that are not valid.
     first: &'a [(&'a str, &'a str)],
     second: &'a [(&'a str, &'a str)],
     wrong: &'a [(&'a str, &'a str)],
@@ -153,7 +153,7 @@ async fn a_form_that_is_refused_does_not_overwrite_what_another_tab_has_saved() 
     .check(&reader)
     .await;
 
-    // Test cases that an execution adds to the set are no change of its gate.
+    // Test cases that an execution adds to the set do not change its gate.
     let opened = values(&reader.text(&gate).await, "version");
     reader.upload(&super::tests([("pays by invoice", "")])).await;
     let fields = [("version", opened[0].as_str()), ("maxNewFailures", "3")];

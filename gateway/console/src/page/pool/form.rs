@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_entered_for_a_value_that_is_gone_becomes_a_new_value() {
+    fn contents_entered_for_a_value_that_is_gone_become_a_new_value() {
         let entered = read(&[
             ("version", "1"),
             ("value", "7"),
