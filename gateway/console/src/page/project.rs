@@ -40,11 +40,11 @@ async fn page(
     Query(query): Query<Paged<Filter>>,
 ) -> Result<impl IntoResponse, Failure> {
     let path = format!("/api/projects/{id}");
-    let first = Paged::default();
+    let (first, list) = (Paged::default(), format!("{path}/executions"));
     let (project, sets, listed) = try_join!(
         api.get::<Project>(&path, &()),
         sets::read(&api, id, &first),
-        executions::read(&api, &format!("{path}/executions"), &query),
+        executions::read(&api, &list, &query),
     )?;
     let latest = sets::latest(&api, &project, &sets.items).await?;
 

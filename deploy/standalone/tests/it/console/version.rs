@@ -85,6 +85,7 @@ async fn a_form_that_is_refused_does_not_overwrite_what_another_tab_has_saved() 
 
     let value = pool["Values"][0]["Id"].as_str().unwrap();
     let pool = format!("{at}/pools/{}", id(&pool));
+    let long = "x".repeat(300);
     let of_value = |user| [("value", value), ("variable", "USER"), ("content", user)];
     Tabs {
         page: &format!("{pool}?value={value}"),
@@ -106,7 +107,7 @@ async fn a_form_that_is_refused_does_not_overwrite_what_another_tab_has_saved() 
         start: "<h2>Name</h2>",
         first: &[("name", "users")],
         second: &[("name", "buyers")],
-        wrong: &[("name", &"x".repeat(300))],
+        wrong: &[("name", long.as_str())],
         changed: "/Name",
         entered: json!("buyers"),
     }

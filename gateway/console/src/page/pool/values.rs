@@ -74,7 +74,8 @@ pub(super) async fn save(
         if entry.remove {
             return Ok(saved(ids, &Part::default(), "deleted"));
         }
-        let problem = "Somebody else has removed this value. Your contents are in the form of a new one.";
+        let problem =
+            "Somebody else has removed this value. Your contents are in the form of a new one.";
         return refuse(&session, ids, (entry, Some(problem.to_owned()))).await;
     };
     // The other values are those that were read here, so the version is never left out.

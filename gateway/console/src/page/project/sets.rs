@@ -48,8 +48,8 @@ pub(super) async fn page(
     Path(id): Path<Uuid>,
     Query(query): Query<Paged<Filter>>,
 ) -> Result<impl IntoResponse, Failure> {
-    let (project, sets) =
-        try_join!(api.get::<Project>(&format!("/api/projects/{id}"), &()), read(&api, id, &query))?;
+    let project = format!("/api/projects/{id}");
+    let (project, sets) = try_join!(api.get::<Project>(&project, &()), read(&api, id, &query))?;
     let latest = latest(&api, &project, &sets.items).await?;
     let path = format!("/projects/{id}/sets");
     let body = html! {
