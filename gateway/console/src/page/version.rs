@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_form_without_a_version_gets_the_present_one() {
         let form = entered(&[]);
-        assert!((form.base().is_none(), form.is_stale("3")) == (true, false));
+        assert!(form.base().is_none() && !form.is_stale("3"));
         let shown = form.fields("3", "pool").into_string();
         assert!(shown.contains("name=\"version\" value=\"3\""), "{shown}");
     }

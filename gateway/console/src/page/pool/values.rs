@@ -7,7 +7,7 @@ use axum::{
 };
 use futures::try_join;
 use http::{Method, StatusCode};
-use maud::{Markup, html};
+use maud::html;
 use serde_json::{Value, json};
 use uuid::Uuid;
 

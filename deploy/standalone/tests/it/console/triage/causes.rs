@@ -1,9 +1,6 @@
 //! The mode in which causes are triaged one after the other.
 
-use std::{
-    collections::BTreeSet,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use assay_testkit::Answer;
 use reqwest::Method;
