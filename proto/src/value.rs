@@ -25,6 +25,15 @@ pub fn name_of(value: impl Serialize) -> String {
     }
 }
 
+/// Largest number of a value of the enums of the contracts.
+const LARGEST: i32 = 100;
+
+/// Returns the names of all values of an enum in JSON and SQL, in the order of the contract. The zero value, of a field
+/// that was not set, has no name.
+pub fn names_of<E: Choice>() -> Vec<String> {
+    (1..=LARGEST).filter_map(|number| E::try_from(number).ok()).map(name_of).collect()
+}
+
 /// Returns the enum value with a name in JSON and SQL.
 pub fn value_of<E: DeserializeOwned>(name: &str) -> Option<E> {
     E::deserialize(StrDeserializer::<serde::de::value::Error>::new(name)).ok()

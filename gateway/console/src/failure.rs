@@ -21,14 +21,20 @@ pub(crate) enum Failure {
 pub(crate) struct Problem {
     pub(crate) status: StatusCode,
     pub(crate) detail: String,
+    /// Whether a record has changed since the version that was sent.
+    pub(crate) is_stale: bool,
     /// The id under which logs and traces have details.
     pub(crate) trace_id: Option<String>,
 }
+
+/// The code of a change that was based on an outdated version.
+const STALE: &str = "stale_data_version";
 
 /// The body of a failed request to the interface.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Document {
+    code: String,
     detail: String,
     trace_id: Option<String>,
     errors: Vec<FieldProblem>,
@@ -43,7 +49,7 @@ struct FieldProblem {
 impl Problem {
     /// Reads the body of a failed request.
     pub(crate) fn read(status: StatusCode, body: &[u8]) -> Self {
-        let Document { mut detail, trace_id, errors } =
+        let Document { code, mut detail, trace_id, errors } =
             serde_json::from_slice(body).unwrap_or_default();
         for FieldProblem { pointer, detail: rule } in errors {
             let stated = format!("{}: {rule}", pointer.trim_start_matches('/'));
@@ -51,13 +57,18 @@ impl Problem {
                 detail = format!("{detail}; {stated}");
             }
         }
-        Self { status, detail, trace_id }
+        Self { status, detail, is_stale: code == STALE, trace_id }
     }
 }
 
 impl Failure {
     fn of(status: StatusCode, detail: &str) -> Self {
-        Self::Refused(Problem { status, detail: detail.to_owned(), trace_id: None })
+        Self::Refused(Problem {
+            status,
+            detail: detail.to_owned(),
+            is_stale: false,
+            trace_id: None,
+        })
     }
 
     pub(crate) fn not_found() -> Self {
@@ -88,6 +99,11 @@ impl Failure {
         }
     }
 
+    /// Returns whether the reason is that a record has changed since the version that was sent.
+    pub(crate) fn is_stale(&self) -> bool {
+        matches!(self, Self::Refused(Problem { is_stale: true, .. }))
+    }
+
     /// Returns whether a record does not exist.
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, Self::Refused(Problem { status: StatusCode::NOT_FOUND, .. }))
@@ -112,7 +128,7 @@ impl IntoResponse for Failure {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let Self { status, detail, trace_id } = self;
+        let Self { status, detail, trace_id, .. } = self;
         let (title, remedy) = advice(status);
         let stated = !detail.is_empty() && status != StatusCode::NOT_FOUND;
         let body = html! {

@@ -11,6 +11,7 @@ mod cause_rule;
 mod classification;
 mod engine;
 mod execution;
+mod executions;
 mod gate;
 mod incident;
 mod insight;
@@ -32,6 +33,7 @@ mod shared;
 mod triage;
 mod upload;
 mod usage;
+mod version;
 
 use axum::{Router, routing::any};
 

@@ -3,15 +3,12 @@
 //! the collation `C`.
 
 use assay_events::{Actions, EventPattern, Sources, Word};
-use assay_proto::{Fault, ProjectId, TestSetId, notification::NotificationFilter};
+use assay_proto::{
+    Choice, Fault, NotificationOrigin, ProjectId, TestResult, TestSetId, Trend, names_of,
+    notification::NotificationFilter,
+};
 use assay_records::{Check, in_any_case, nearest};
 use sqlx::{Postgres, postgres::PgArguments, query::QueryAs};
-
-/// The names of results.
-const RESULTS: [&str; 6] = ["NotExecuted", "Passed", "Failed", "Error", "Aborted", "Canceled"];
-
-/// The names of trends.
-const TRENDS: [&str; 3] = ["Worse", "Same", "Better"];
 
 /// The patterns of events that select a notification, in lower case, from the columns `source`, `action` and
 /// `origin`.
@@ -70,22 +67,24 @@ impl Filter {
             }
         });
         let origin = given(filter.origin).map(|origin| {
-            let known = in_any_case(&origin, ["Assay", "Client"].into_iter());
-            if known.is_none() {
-                check.refuse("origin", "must be Assay or Client");
+            let known = names_of::<NotificationOrigin>();
+            let found = in_any_case(&origin, known.iter().map(String::as_str));
+            if found.is_none() {
+                check.refuse("origin", format!("must be {}", known.join(" or ")));
             }
-            known.map_or(origin, ToOwned::to_owned)
+            found.map_or(origin, ToOwned::to_owned)
         });
         let events = given(filter.event).and_then(|events| read_events(&mut check, &events));
         let project = given(filter.project_id);
         let project = check.read(ProjectId::from_field_if_any("projectId", project.as_deref()))?;
-        let results = given(filter.result)
-            .map(|results| read_names(&mut check, "result", &results, &RESULTS));
+        let results = given(filter.result);
+        let results =
+            results.map(|results| read_names::<TestResult>(&mut check, "result", &results));
         let test_set = given(filter.test_set_id);
         let test_set =
             check.read(TestSetId::from_field_if_any("testSetId", test_set.as_deref()))?;
-        let trends =
-            given(filter.trend).map(|trends| read_names(&mut check, "trend", &trends, &TRENDS));
+        let trends = given(filter.trend);
+        let trends = trends.map(|trends| read_names::<Trend>(&mut check, "trend", &trends));
         check.done()?;
         let project = project.flatten().map(|project| project.to_string());
         let test_set = test_set.flatten().map(|test_set| test_set.to_string());
@@ -180,14 +179,16 @@ fn read_events(check: &mut Check, events: &str) -> Option<Vec<String>> {
     Some(read)
 }
 
-/// Reads names that commas separate, in any case.
-fn read_names(check: &mut Check, field: &str, names: &str, known: &[&'static str]) -> Vec<String> {
+/// Reads names of the values of an enum that commas separate, in any case.
+fn read_names<E: Choice>(check: &mut Check, field: &str, names: &str) -> Vec<String> {
+    let all = names_of::<E>();
+    let known = || all.iter().map(String::as_str);
     let mut read = Vec::new();
     for name in names.split(',').map(str::trim) {
-        if let Some(known) = in_any_case(name, known.iter().copied()) {
+        if let Some(known) = in_any_case(name, known()) {
             read.push(known.to_owned());
         } else {
-            let nearest = nearest(name, known.iter().copied()).map_or("", |(known, _)| known);
+            let nearest = nearest(name, known()).map_or("", |(known, _)| known);
             check.refuse(field, format!("no such {field}: {name:?}; the nearest is {nearest}"));
         }
     }
@@ -227,6 +228,20 @@ mod tests {
         assert_eq!(read.trends.unwrap(), ["Worse", "Better"]);
         assert_eq!(read.branch, None);
         assert!(Filter::read(NotificationFilter::default(), true).unwrap().is_none());
+    }
+
+    #[test]
+    fn each_result_and_trend_of_the_contract_is_known() {
+        for (results, trends) in [
+            (names_of::<TestResult>().join(","), names_of::<Trend>().join(",")),
+            ("NotExecuted,Passed,Failed,Error,Aborted,Canceled".into(), "Worse,Same,Better".into()),
+        ] {
+            let [result, trend] = [&results, &trends].map(|names| Some(names.to_lowercase()));
+            let filter = NotificationFilter { result, trend, ..NotificationFilter::default() };
+            let read = Filter::read(filter, true).unwrap();
+            assert_eq!(read.results.unwrap().join(","), results);
+            assert_eq!(read.trends.unwrap().join(","), trends);
+        }
     }
 
     #[test]

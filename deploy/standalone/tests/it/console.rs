@@ -21,7 +21,9 @@ mod state;
 mod story;
 mod triage;
 mod usage;
+mod version;
 mod weight;
+mod whole;
 
 use assay_testkit::{Answer, Api};
 use fantoccini::Locator;

@@ -98,7 +98,7 @@ fn customers(memberships: &List<Membership>) -> Markup {
             section aria-labelledby="customers" {
                 h2 #customers { "Customers" }
                 ul.rows { @for membership in &memberships.items { (customer::row(membership)) } }
-                (cut(memberships, "customer"))
+                (cut(memberships, "customer", None))
             }
         }
     }

@@ -145,7 +145,7 @@ fn sets_of(case: &TestCase, sets: &List<TestSetEntry>) -> Markup {
                     bdi { (plain(&set.name)) }
                 } }
             } }
-            (cut(sets, "test set"))
+            (cut(sets, "test set", None))
         }
     }
 }

@@ -93,12 +93,12 @@ async fn show(
     let (filter, tab) = (&query.filter, query.filter.tab(&summary.changes));
     let verdict_path = format!("{}/verdict", path(id));
     let may_review = review::may_review(user);
-    let selected = may_review.then_some(&entry.selected[..]);
+    let judged = may_review.then_some(entry);
     let place = Place::of(id);
     let (project, verdict, results, matches, last, runs) = try_join!(
         project(api, &summary),
         api.get::<Verdict>(&verdict_path, &()),
-        results(api, &place, tab, query, summary.execution.is_running(), selected),
+        results(api, &place, tab, query, summary.execution.is_running(), judged),
         matches(api, &summary, filter.fingerprint.as_deref().filter(|_| may_review)),
         last(api, id, announcement, query),
         series(api, &summary, query),
@@ -143,12 +143,12 @@ pub(super) async fn results(
     tab: Tab,
     query: &Paged<Filter>,
     is_running: bool,
-    selected: Option<&[String]>,
+    judged: Option<&Entry>,
 ) -> Result<Markup, Failure> {
     if query.filter.is_grouped(tab) {
-        Ok(causes::read(api, place, tab, query).await?.section(place, tab, query, selected))
+        Ok(causes::read(api, place, tab, query).await?.section(place, tab, query, judged))
     } else {
-        list::section(api, place, tab, query, is_running, selected).await
+        list::section(api, place, tab, query, is_running, judged).await
     }
 }
 

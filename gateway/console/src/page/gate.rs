@@ -18,6 +18,7 @@ use super::{
     backtest::{self, number_of},
     paged::unless_empty,
     part::{below_set, check_field, facts, number_field},
+    version::Version,
 };
 use crate::{
     api::Console,
@@ -50,14 +51,21 @@ struct Entry {
     longest_flaky_break: Option<String>,
     #[serde(deserialize_with = "unless_empty")]
     flaky_within_runs: Option<String>,
+    #[serde(flatten)]
+    version: Version,
     /// Any text if the rules are to be tried.
     #[serde(deserialize_with = "unless_empty")]
     replay: Option<String>,
 }
 
 impl Entry {
-    /// Returns the rules of a gate.
+    /// Returns what the form of a gate begins with.
     fn of(gate: &Gate) -> Self {
+        Self { version: Version::of(&version(gate)), ..Self::rules(gate) }
+    }
+
+    /// Returns the rules of a gate.
+    fn rules(gate: &Gate) -> Self {
         let text = |number: Option<i32>| number.map(|number| number.to_string());
         Self {
             max_new_failures: Some(gate.max_new_failures.to_string()),
@@ -67,7 +75,7 @@ impl Entry {
             flaky_after_breaks: text(gate.flaky_after_breaks),
             longest_flaky_break: text(gate.longest_flaky_break),
             flaky_within_runs: text(gate.flaky_within_runs),
-            replay: None,
+            ..Self::default()
         }
     }
 
@@ -88,17 +96,52 @@ impl Entry {
     }
 }
 
+/// Returns a version of the rules in the form: that of the test set changes with its test cases too, which
+/// executions add.
+fn version(gate: &Gate) -> String {
+    let rules = Entry::rules(gate);
+    let texts = [
+        rules.max_new_failures,
+        rules.allow_known_failures,
+        rules.max_flaky_tests,
+        rules.min_pass_rate,
+        rules.flaky_after_breaks,
+        rules.longest_flaky_break,
+        rules.flaky_within_runs,
+    ];
+    texts.map(Option::unwrap_or_default).join(",")
+}
+
+/// Rules that were entered, to be tried unless they were refused.
+struct Entered {
+    entry: Entry,
+    is_refused: bool,
+    /// Why they were refused, unless their version says so.
+    problem: Option<String>,
+}
+
+impl Entered {
+    fn tried(entry: Entry) -> Self {
+        Self { entry, is_refused: false, problem: None }
+    }
+
+    fn refused(entry: Entry, problem: Option<String>) -> Self {
+        Self { entry, is_refused: true, problem }
+    }
+}
+
 /// Shows the rules of a test set, or tries those of the form.
 async fn page(
     session: Session,
     Path(ids): Path<(Uuid, Uuid)>,
     Query(entry): Query<Entry>,
 ) -> Result<Response, Failure> {
-    let entry = entry.replay.is_some().then_some(entry);
-    show(&session, ids, entry, None).await
+    let entered = entry.replay.is_some().then(|| Entered::tried(entry));
+    show(&session, ids, entered).await
 }
 
-/// Saves the rules. The required test cases stay as they are. Rules that are refused stay in the form.
+/// Saves the rules, unless somebody else has changed them since. The required test cases stay as they are. Rules that
+/// are refused stay in the form.
 async fn save(
     session: Session,
     Path((project, set)): Path<(Uuid, Uuid)>,
@@ -106,14 +149,19 @@ async fn save(
 ) -> Result<Response, Failure> {
     let (api, (_, path)) = (&session.api, paths(project, set));
     let record = api.get::<TestSet>(&path, &()).await?;
-    let gate = json!({ "Gate": entry.gate(&record.gate.required_test_cases) });
-    match api.send::<TestSet>(Method::PUT, &path, &gate).await {
+    if entry.version.is_stale(&version(&record.gate)) {
+        return show(&session, (project, set), Some(Entered::refused(entry, None))).await;
+    }
+    let gate = entry.gate(&record.gate.required_test_cases);
+    let change = json!({ "Gate": gate, "DataVersion": record.data_version });
+    match api.send::<TestSet>(Method::PUT, &path, &change).await {
         Ok(_) => {
             let gate = format!("/projects/{project}/sets/{set}/gate");
             Ok(Redirect::to(&gate).into_response())
         }
         Err(failure) => {
-            show(&session, (project, set), Some(entry), Some(failure.of_input()?)).await
+            let problem = failure.of_conflict().or_else(Failure::of_input)?;
+            show(&session, (project, set), Some(Entered::refused(entry, Some(problem)))).await
         }
     }
 }
@@ -123,22 +171,22 @@ async fn save(
 async fn show(
     Session { api, user }: &Session,
     (project, set): (Uuid, Uuid),
-    entry: Option<Entry>,
-    mut problem: Option<String>,
+    entered: Option<Entered>,
 ) -> Result<Response, Failure> {
     let (project_path, path) = paths(project, set);
     let (of, record) =
         try_join!(api.get::<Project>(&project_path, &()), api.get::<TestSet>(&path, &()),)?;
     let required = &record.gate.required_test_cases;
-    let mut replayed = None;
-    if let Some(entry) = entry.as_ref().filter(|_| problem.is_none()) {
-        let gate = json!({ "Gate": entry.gate(required) });
+    let (mut entered, mut replayed) = (entered, None);
+    if let Some(tried) = entered.as_mut().filter(|entered| !entered.is_refused) {
+        let gate = json!({ "Gate": tried.entry.gate(required) });
         match backtest::replay(api, &format!("{path}/backtests"), &gate).await? {
             Ok(backtest) => replayed = Some(backtest),
-            Err(reason) => problem = Some(reason),
+            Err(reason) => (tried.is_refused, tried.problem) = (true, Some(reason)),
         }
     }
-    let entry = entry.unwrap_or_else(|| Entry::of(&record.gate));
+    let entered = entered.unwrap_or_else(|| Entered::tried(Entry::of(&record.gate)));
+    let Entered { entry, is_refused, problem } = entered;
     let body = html! {
         div.head { h1 { "Gate of " bdi { (plain(&record.name)) } } }
         p.lead {
@@ -146,12 +194,12 @@ async fn show(
              which executions they would have blocked or let through."
         }
         @if let Some(problem) = &problem { p.alert role="alert" { (plain(problem)) } }
-        (form(project, set, &entry, required.len(), user.may("Write")))
+        (form((project, set), &entry, &record.gate, user.may("Write")))
         @if let Some(replayed) = &replayed { (answer(replayed)) }
     };
     let title = format!("Gate · {}", record.name);
     let trail = below_set(&of, &set.to_string(), &record.name);
-    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let status = if is_refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     Ok((status, Page { user, title, trail, body }).into_response())
 }
 
@@ -160,7 +208,9 @@ fn paths(project: Uuid, set: Uuid) -> (String, String) {
     (format!("/api/projects/{project}"), format!("/api/projects/{project}/testsets/{set}"))
 }
 
-fn form(project: Uuid, set: Uuid, entry: &Entry, required: usize, may_save: bool) -> Markup {
+/// The form of rules, which may be others than those of the gate now.
+fn form((project, set): (Uuid, Uuid), entry: &Entry, present: &Gate, may_save: bool) -> Markup {
+    let required = present.required_test_cases.len();
     let fields = [
         ("maxNewFailures", "New failures, at most", (0, None), &entry.max_new_failures),
         ("maxFlakyTests", "Flaky tests, at most", (0, None), &entry.max_flaky_tests),
@@ -172,6 +222,7 @@ fn form(project: Uuid, set: Uuid, entry: &Entry, required: usize, may_save: bool
     let page = format!("/projects/{project}/sets/{set}/gate");
     html! {
         form.filters action=(page) {
+            (entry.version.fields(&version(present), "gate"))
             @for (name, label, bounds, value) in fields {
                 (number_field(name, label, bounds, value.as_deref()))
             }

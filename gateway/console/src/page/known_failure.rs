@@ -125,7 +125,7 @@ fn tests(states: &List<CaseState>) -> Markup {
                     }
                 }
             } }
-            (cut(states, "test"))
+            (cut(states, "test", None))
         }
     }
 }

@@ -67,7 +67,7 @@ async fn create(
         Err(failure) => failure.of_conflict().or_else(Failure::of_input)?,
     };
     let (query, announcement) = (Paged::default(), Announcement::default());
-    let filled = Filled::refused(entry, problem);
+    let filled = Filled::refused(entry, Some(problem));
     show_all(&session, id, &query, &announcement, &filled).await
 }
 
@@ -95,7 +95,7 @@ async fn show_all(
         (query.pager(&path, monitors.next.as_deref()))
         @if user.may("Accept") {
             h2 { "New monitor" }
-            (filled.show(&path))
+            (filled.show(&path, None))
         }
     };
     let title = format!("Monitors · {}", project.name);
@@ -138,29 +138,25 @@ async fn page(
     show(&session, (project, id), &query, &announcement, filled).await
 }
 
-/// Changes a monitor, unless somebody else has changed it since. A change that is refused stays in the form.
+/// Changes a monitor, unless somebody else has changed it since. A change that is refused stays in the form, with the
+/// version on which it is based.
 async fn save(
     session: Session,
     Path((project, id)): Path<(Uuid, Uuid)>,
     Form(entry): Form<Entry>,
 ) -> Result<Response, Failure> {
     let path = format!("/api/projects/{project}/monitors/{id}");
-    let input = entry.input(entry.version());
+    let input = entry.input(entry.base());
     let problem = match session.api.send::<Monitor>(Method::PUT, &path, &input).await {
         Ok(_) => {
             let page = format!("/projects/{project}/monitors/{id}?saved=yes");
             return Ok(Redirect::to(&page).into_response());
         }
-        Err(failure) => match failure.of_conflict() {
-            Ok(_) => "Somebody else has changed this monitor since this page was shown. Send your change again to \
-                      replace theirs."
-                .to_owned(),
-            Err(failure) => failure.of_input()?,
-        },
+        Err(failure) if failure.is_stale() => None,
+        Err(failure) => Some(failure.of_conflict().or_else(Failure::of_input)?),
     };
     let (query, announcement) = (Paged::default(), Announcement::default());
-    let present = session.api.get::<Monitor>(&path, &()).await?;
-    let filled = Filled::refused(entry.based_on(&present.data_version), problem);
+    let filled = Filled::refused(entry, problem);
     show(&session, (project, id), &query, &announcement, Some(filled)).await
 }
 
@@ -193,7 +189,7 @@ async fn show(
         (query.pager(&page, actions.next.as_deref()))
         @if user.may("Accept") {
             h2 { "Change" }
-            (filled.show(&page))
+            (filled.show(&page, Some(&monitor.data_version)))
             details {
                 summary { "Delete this monitor" }
                 p.hint { "States of tests that it has set stay until their end." }

@@ -58,10 +58,16 @@ pub(super) fn shown_of(shown: impl TryInto<i64>, all: impl TryInto<i64>, noun: &
     }
 }
 
-/// Says that only the first records of a list are shown, if it has more.
-pub(super) fn cut<T>(list: &List<T>, noun: &str) -> Markup {
+/// Says that only the first records of a list are shown, if it has more, and links to the page with all of them, if
+/// there is one.
+pub(super) fn cut<T>(list: &List<T>, noun: &str, all: Option<&str>) -> Markup {
     html! {
-        @if list.next.is_some() { p.hint { "Only the first " (counted(count(list.items.len()), noun)) " are shown." } }
+        @if list.next.is_some() {
+            p.hint {
+                "Only the first " (counted(count(list.items.len()), noun)) " are shown."
+                @if let Some(all) = all { " " a href=(all) { "All " (noun) "s" } }
+            }
+        }
     }
 }
 
@@ -107,9 +113,11 @@ mod tests {
         let hint = "<p class=\"hint\">The first 100 of 1,250 executions are shown.</p>";
         assert_eq!(text(shown_of(100, 1250, "execution")), hint);
         let list = |next: Option<&str>| List { items: vec![(); 20], next: next.map(str::to_owned) };
-        assert_eq!(text(cut(&list(None), "test set")), "");
+        assert_eq!(text(cut(&list(None), "test set", Some("/sets"))), "");
         let hint = "<p class=\"hint\">Only the first 20 test sets are shown.</p>";
-        assert_eq!(text(cut(&list(Some("1")), "test set")), hint);
+        assert_eq!(text(cut(&list(Some("1")), "test set", None)), hint);
+        let linked = text(cut(&list(Some("1")), "test set", Some("/sets")));
+        assert!(linked.contains("are shown. <a href=\"/sets\">All test sets</a>"), "{linked}");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //! may use.
 
 mod form;
+mod part;
+mod value;
 mod values;
 
 use axum::{

@@ -2,6 +2,7 @@
 
 mod entry;
 mod form;
+mod reviewed;
 mod undo;
 
 use maud::{Markup, html};
@@ -17,11 +18,6 @@ use crate::{
     record::{Report, Review},
     text::{counted, plain, short_time},
 };
-
-/// Returns the version of a test report that a page shows, as its form sends it.
-pub(super) fn seen(id: &str, version: &str) -> String {
-    format!("{id}.{version}")
-}
 
 /// The name of the last reviewer and the time of the review.
 pub(super) fn reviewer(review: &Review) -> Markup {

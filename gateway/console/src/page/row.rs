@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::{
     part::{OF_TEST, taken, ticket},
-    review::{FORM, is_judged, reviewer, seen},
+    review::{Entry, FORM, is_judged, reviewer},
 };
 use crate::{
     api::address,
@@ -20,9 +20,8 @@ pub(super) struct Rows<'a> {
     pub(super) below: &'a str,
     /// Query of the list, which the page of a test leads back to.
     pub(super) from: &'a str,
-    /// Ids of the tests and fingerprints of the causes that are selected, if rows can be selected to judge
-    /// them.
-    pub(super) selected: Option<&'a [String]>,
+    /// The judgement of the selected rows, if they can be selected.
+    pub(super) judged: Option<&'a Entry>,
     /// Whether rows show the message of the failure.
     pub(super) with_headline: bool,
 }
@@ -34,13 +33,13 @@ impl Rows<'_> {
     }
 
     fn has(&self, key: &str) -> bool {
-        self.selected.is_some_and(|selected| selected.iter().any(|one| one == key))
+        self.judged.is_some_and(|entry| entry.selected.iter().any(|one| one == key))
     }
 
     /// A box that selects all tests of a cause, of which the page may show some.
     pub(super) fn cause(&self, fingerprint: &str, count: i64) -> Markup {
         html! {
-            @if self.selected.is_some() {
+            @if self.judged.is_some() {
                 input.all type="checkbox" name="cause" form=(FORM) value=(fingerprint)
                     checked[self.has(fingerprint)] data-count=(count)
                     aria-label=(format!("Select {} with this cause", counted(count, "test")));
@@ -57,7 +56,7 @@ impl Rows<'_> {
         label: &str,
     ) -> Markup {
         html! {
-            @if self.selected.is_some() {
+            @if self.judged.is_some() {
                 label.check {
                     input.all type="checkbox" name="cause" form=(FORM) value=(fingerprint)
                         checked[self.has(fingerprint)] data-count=[count];
@@ -67,15 +66,15 @@ impl Rows<'_> {
         }
     }
 
-    /// A box that selects a test, and the version that the user sees.
+    /// A box that selects a test, and the version that the user has seen.
     pub(super) fn selection(&self, report: &ReportEntry) -> Markup {
         let ReportEntry { id, test_case_name, data_version, .. } = report;
         html! {
-            @if self.selected.is_some() {
+            @if let Some(entry) = self.judged {
                 input type="checkbox" name="report" form=(FORM) value=(id)
                     checked[self.has(id)]
                     aria-label=(format!("Select {}", clean(test_case_name)));
-                input type="hidden" name="seen" form=(FORM) value=(seen(id, data_version));
+                input type="hidden" name="seen" form=(FORM) value=(entry.seen(id, data_version));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! `/projects/{projectId}/sets/{testSetId}`: the results of a test set in its latest executions.
 
 mod grid;
+mod history;
 mod values;
 
 use axum::{
@@ -40,7 +41,9 @@ const RECENT: u32 = 100;
 const EXECUTIONS: usize = 10;
 
 pub(super) fn routes() -> Router<Console> {
-    Router::new().route("/projects/{project}/sets/{set}", get(page))
+    Router::new()
+        .route("/projects/{project}/sets/{set}", get(page))
+        .route("/projects/{project}/sets/{set}/executions", get(history::page))
 }
 
 #[derive(Clone, Default, Deserialize, Serialize)]
@@ -126,7 +129,7 @@ async fn page(
             @else {
                 (grid::table(&grid, &page, filter))
                 (query.pager(&page, grid.next_cursor.as_deref()))
-                (latest_list(&executions.items))
+                (latest_list(&executions.items, &history::address_of(&page, &selected)))
             }
         }
     };
@@ -160,11 +163,14 @@ fn filters(page: &str, filter: &Filter, branch: Option<&str>, project: &Project)
     }
 }
 
-fn latest_list(executions: &[ExecutionEntry]) -> Markup {
+/// The latest executions of those that the page shows, and a link to all of them.
+fn latest_list(executions: &[ExecutionEntry], all: &str) -> Markup {
+    let has_more = executions.len() > EXECUTIONS;
     html! {
-        h2 { @if executions.len() > EXECUTIONS { "Latest " (EXECUTIONS) " executions" } @else { "Executions" } }
+        h2 { @if has_more { "Latest " (EXECUTIONS) " executions" } @else { "Executions" } }
         ol.rows { @for execution in executions.iter().take(EXECUTIONS) {
             (part::execution_row(execution, false))
         } }
+        @if has_more { p.more { a href=(all) { "All executions" } } }
     }
 }

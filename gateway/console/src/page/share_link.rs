@@ -95,7 +95,7 @@ async fn show<'a>(
         }
         @if let Some(new) = new { (secret(new)) }
         ul.rows { @for link in &links.items { (row(id, link, user)) } }
-        (cut(&links, "share link"))
+        (cut(&links, "share link", None))
         @if links.items.is_empty() { p.empty { "Nobody without an account can see this execution." } }
         @if user.may("Execute") { (form(id)) }
         @else { p.hint { "The permission Execute is required to share an execution." } }

@@ -1,6 +1,8 @@
 //! `/executions/{executionId}/triage`: the causes of failures one after the other, each with an example and the
 //! last decision about it.
 
+mod cause;
+
 use axum::{
     Form, Router,
     extract::{Path, Query},
@@ -15,9 +17,8 @@ use uuid::Uuid;
 use super::{
     execution::path,
     paged::{Paged, unless_empty},
-    part::{below_set, ticket},
-    review::{self, Announcement, Entry, Scope, is_judged, reviewer},
-    row::place,
+    part::below_set,
+    review::{self, Announcement, Entry, Scope, is_judged},
 };
 use crate::{
     api::{Api, Console, List, address},
@@ -25,7 +26,7 @@ use crate::{
     layout::{Crumb, Page},
     record::{Cause, Project, ReportEntry, Summary},
     session::Session,
-    text::{ansi, counted, number, plain, short_time},
+    text::{counted, number, plain, short_time},
 };
 
 /// Number of causes on a page.
@@ -188,12 +189,12 @@ async fn show(
             Some(cause) => div.triage {
                 nav aria-label="All causes" {
                     ol { @for (index, one) in causes.iter().enumerate() {
-                        (entry_of(one, &of(one), index == at))
+                        (cause::entry(one, &of(one), index == at))
                     } }
                 }
                 div {
-                    (example(cause, id))
-                    (decision(before.as_ref()))
+                    (cause::example(cause, id))
+                    (cause::decision(before.as_ref()))
                     @let entry = refused.unwrap_or_else(|| Entry::like(before.as_ref()));
                     (review::form(user, &here, Scope::Whole(cause), &entry))
                 }
@@ -247,56 +248,6 @@ fn progress(summary: &Summary) -> Markup {
         span.dim #left {
             @if left == 0 { "All " (counted(failing, "failure")) " are judged" }
             @else { (number(left)) " of " (number(failing)) " left" }
-        }
-    }
-}
-
-/// A cause in the list of all.
-fn entry_of(cause: &Cause, href: &str, is_current: bool) -> Markup {
-    let headline = cause.headline.lines().next().unwrap_or_default();
-    html! {
-        li.judged[cause.unreviewed == 0] {
-            a href=(href) aria-current=[is_current.then_some("page")] {
-                b { (number(cause.count)) } " "
-                @if headline.is_empty() { "Without a message" } @else { bdi { (plain(headline)) } }
-                @if cause.unreviewed == 0 { span.small { " judged" } }
-                @else if cause.unreviewed < cause.count {
-                    span.small { " " (number(cause.unreviewed)) " left" }
-                }
-            }
-        }
-    }
-}
-
-/// The message of a cause, and its first tests.
-fn example(cause: &Cause, execution: Uuid) -> Markup {
-    let list = format!("/executions/{execution}?fingerprint={}", cause.fingerprint);
-    let from = format!("fingerprint={}", cause.fingerprint);
-    html! {
-        h2 { (counted(cause.count, "test")) " with one cause" }
-        @if !cause.headline.is_empty() { pre.headline.alone { (ansi(&cause.headline)) } }
-        ul.examples { @for report in &cause.reports {
-            li {
-                a href=(address(&format!("/reports/{}", report.id), &[("from", &from)])) {
-                    bdi { (plain(&report.test_case_name)) }
-                }
-                " " (place(&report.test_case_identifier, &report.test_case_name))
-                @if !report.change_reason.is_empty() { " " span.small { (plain(&report.change_reason)) } }
-            }
-        } }
-        p.more { a href=(list) { "All tests with this cause" } }
-    }
-}
-
-/// The last decision about a cause, which the form begins with.
-fn decision(before: Option<&ReportEntry>) -> Markup {
-    html! {
-        @if let Some(report) = before {
-            p.review {
-                "In the run before: " b { (report.status) } (reviewer(&report.review)) " "
-                @if !report.ticket.is_empty() { (ticket(&report.ticket)) " " }
-                bdi { (plain(report.comment.as_deref().unwrap_or_default())) }
-            }
         }
     }
 }

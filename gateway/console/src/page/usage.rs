@@ -92,7 +92,7 @@ async fn page(
     let body = html! {
         div.head { h1 { "Usage" } }
         p.lead { "Hours of execution, in the months in which the executions ended." }
-        (choose(&filter, now, &projects.items))
+        (choose(&filter, now.offered(months), &projects.items))
         @if projects.next.is_some() {
             p.hint {
                 "The names of the newest " (counted(PROJECTS.into(), "project")) " are known here. Others have their \
@@ -126,8 +126,8 @@ async fn projects(api: &Api, user: &Claims) -> Result<List<Project>, Failure> {
 }
 
 /// The form that chooses the months and the project.
-fn choose(filter: &Filter, now: Month, projects: &[Project]) -> Markup {
-    let months: Vec<_> = now.and_before().map(|month| (month.to_string(), month.label())).collect();
+fn choose(filter: &Filter, months: impl Iterator<Item = Month>, projects: &[Project]) -> Markup {
+    let months: Vec<_> = months.map(|month| (month.to_string(), month.label())).collect();
     let months = || months.iter().map(|(month, label)| (month.as_str(), label.as_str()));
     let of = |month: &Option<String>| month.clone().unwrap_or_default();
     let named = projects.iter().map(|project| (project.id.as_str(), project.name.as_str()));

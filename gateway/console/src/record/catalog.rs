@@ -27,6 +27,7 @@ pub(crate) struct TestSetEntry {
 pub(crate) struct TestSet {
     pub(crate) name: String,
     pub(crate) gate: Gate,
+    pub(crate) data_version: String,
 }
 
 #[derive(Deserialize)]

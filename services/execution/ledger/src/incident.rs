@@ -2,7 +2,7 @@
 //! completed, and causes that have become others.
 
 use assay_proto::{CustomerId, Fault, ProjectId};
-use sqlx::PgTransaction;
+use sqlx::{AssertSqlSafe, PgTransaction};
 
 use crate::progress::execution::ExecutionState;
 
@@ -23,20 +23,48 @@ pub async fn seek(
     Ok(())
 }
 
+/// Number of the latest executions of an incident in which its cause is sought.
+const SOUGHT: i64 = 100;
+
 /// Gives open incidents the causes that their failures have now, in pairs of the cause before and now. An incident
-/// whose cause has become several has one of them.
+/// whose cause has become several has the one of most of its executions: others may only have been joined with it.
 pub async fn follow(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
     (before, now): (&[Vec<u8>], &[Vec<u8>]),
 ) -> Result<(), Fault> {
-    let follow = sqlx::query(
-        "update incident i set fingerprint = moved.now
-         from unnest($3::bytea[], $4::bytea[]) as moved (before, now)
-         where i.customer_id = $1 and i.project_id = $2 and i.ended_at is null
-           and i.fingerprint = moved.before",
-    );
+    let follow = sqlx::query(AssertSqlSafe(format!(
+        "update incident i set fingerprint = most.fingerprint
+         from (
+             select distinct on (o.id) o.id, cause.fingerprint
+             from incident o
+             cross join lateral (
+                 select o.fingerprint, true as is_present
+                 union all
+                 select moved.now, false from unnest($3::bytea[], $4::bytea[]) as moved (before, now)
+                 where moved.before = o.fingerprint
+             ) as cause
+             cross join lateral (
+                 select count(*) as number
+                 from (
+                     select execution_id from incident_execution a
+                     where a.customer_id = $1 and a.incident_id = o.id
+                     order by execution_id desc
+                     limit {SOUGHT}
+                 ) as latest
+                 where exists (
+                     select from failure f
+                     where f.customer_id = $1 and f.execution_id = latest.execution_id
+                       and f.fingerprint = cause.fingerprint
+                 )
+             ) as found
+             where o.customer_id = $1 and o.project_id = $2 and o.ended_at is null
+               and o.fingerprint = any($3)
+             order by o.id, found.number desc, cause.is_present = (found.number > 0) desc, cause.fingerprint
+         ) as most
+         where i.customer_id = $1 and i.id = most.id and i.fingerprint <> most.fingerprint"
+    )));
     follow.bind(customer).bind(project).bind(before).bind(now).execute(&mut **tx).await?;
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use assay_fingerprint::Fingerprint;
 use assay_ledger::{progress::execution::ExecutionState, verdict::store::UNREVIEWED};
-use assay_proto::{CustomerId, ExecutionId, Fault, execution::Failure};
+use assay_proto::{CustomerId, ExecutionId, Fault, Listed, RowOf, execution::Failure};
 use assay_rpc::list::{Rows, Slice};
 use futures::{StreamExt, stream};
 use sqlx::{AssertSqlSafe, FromRow, PgPool};
@@ -23,6 +23,54 @@ struct Cause {
     report_ids: Vec<Uuid>,
 }
 
+/// The place of a cause in the list. It has the number of test cases by which the cause was listed: the cause
+/// itself may have fewer when the next page is read, because some were muted meanwhile, and the causes between both
+/// places would be left out.
+#[derive(Clone, Copy)]
+struct Place {
+    count: i32,
+    fingerprint: Fingerprint,
+}
+
+impl Place {
+    /// Reads the cursor of a request.
+    fn read(cursor: &str) -> Result<Self, Fault> {
+        let place = cursor.split_once('-').and_then(|(count, fingerprint)| {
+            Some(Self { count: count.parse().ok()?, fingerprint: fingerprint.parse().ok()? })
+        });
+        place.ok_or_else(|| Fault::invalid("cursor", "must be a cursor from a response"))
+    }
+}
+
+/// A cause as a row of the list.
+pub(crate) struct ListedFailure {
+    failure: Failure,
+    cursor: String,
+}
+
+impl From<Failure> for ListedFailure {
+    fn from(failure: Failure) -> Self {
+        let cursor = format!("{}-{}", failure.count, failure.fingerprint);
+        Self { failure, cursor }
+    }
+}
+
+impl Listed for ListedFailure {
+    fn cursor(&self) -> &str {
+        &self.cursor
+    }
+
+    fn size(&self) -> usize {
+        self.failure.size()
+    }
+}
+
+impl RowOf<Failure> for ListedFailure {
+    fn render(&self, text: &mut Vec<u8>) -> Result<(), Fault> {
+        self.failure.render(text)
+    }
+}
+
 /// Selects the failures of an execution by their test reports.
 pub(crate) struct Filter {
     pub(crate) change: Option<String>,
@@ -31,14 +79,15 @@ pub(crate) struct Filter {
     pub(crate) unreviewed: bool,
 }
 
-/// Lists causes, those with the most test cases first, each with its first five reports.
+/// Lists causes, those with the most test cases first, each with its first five reports. A cause that loses test
+/// cases between two pages may be listed again, but no cause is left out because of that.
 pub(crate) async fn list(
     db: &PgPool,
     customer: CustomerId,
     state: &ExecutionState,
     filter: &Filter,
     slice: &Slice,
-) -> Result<Rows<Failure>, Fault> {
+) -> Result<Rows<ListedFailure>, Fault> {
     let id = ExecutionId::from_record(&state.execution.id)?;
     let causes = causes(db, customer, id, filter, slice).await?;
     let parts = stream::iter(causes.chunks(CAUSES_AT_ONCE));
@@ -51,7 +100,7 @@ async fn with_reports(
     customer: CustomerId,
     state: &ExecutionState,
     causes: &[Cause],
-) -> Result<Vec<Failure>, Fault> {
+) -> Result<Vec<ListedFailure>, Fault> {
     let ids: Vec<_> = causes.iter().flat_map(|cause| &cause.report_ids).copied().collect();
     let reports = entries::of_ids(db, customer, state, &ids).await?;
     let reports: HashMap<_, _> =
@@ -59,7 +108,7 @@ async fn with_reports(
     let failures = causes.iter().map(|Cause { failure, report_ids }| {
         let ids = report_ids.iter().map(Uuid::to_string);
         let reports = ids.filter_map(|id| reports.get(id.as_str()).copied().cloned()).collect();
-        Failure { reports, ..failure.clone() }
+        Failure { reports, ..failure.clone() }.into()
     });
     Ok(failures.collect())
 }
@@ -71,12 +120,7 @@ async fn causes(
     filter: &Filter,
     slice: &Slice,
 ) -> Result<Vec<Cause>, Fault> {
-    let after = slice.after.as_deref().map(str::parse::<Fingerprint>).transpose();
-    let after = after.map_err(|_| Fault::invalid("cursor", "must be a cursor from a response"))?;
-    // If the filter does not select the cause at the cursor any more, because it was muted meanwhile, causes may be
-    // listed again, but none is left out.
-    let cursor_count = "(select count(distinct test_report_id)::int from kept_failure
-                         where customer_id = $1 and execution_id = $2 and fingerprint = $5)";
+    let after = slice.after.as_deref().map(Place::read).transpose()?;
     let failures = sqlx::query_as(AssertSqlSafe(format!(
         "with failed as materialized (
              select f.fingerprint, f.headline, f.project_id, r.id, {UNREVIEWED} as is_unreviewed,
@@ -97,10 +141,7 @@ async fn causes(
          ),
          page as materialized (
              select * from cause
-             where ($5::bytea is null
-                    or (count, fingerprint) < (
-                        coalesce((select count from cause where fingerprint = $5), {cursor_count}), $5
-                    ))
+             where ($5::bytea is null or (count, fingerprint) < ($9::int, $5))
                and (unreviewed > 0 or not $8)
              order by count desc, fingerprint desc
              limit $6
@@ -133,10 +174,11 @@ async fn causes(
         .bind(execution)
         .bind(&filter.change)
         .bind(slice.pattern.as_deref())
-        .bind(after.as_ref().map(|fingerprint| &fingerprint.as_bytes()[..]))
+        .bind(after.as_ref().map(|place| &place.fingerprint.as_bytes()[..]))
         .bind(slice.limit)
         .bind(filter.muted)
         .bind(filter.unreviewed)
+        .bind(after.map(|place| place.count))
         .fetch_all(db)
         .await?)
 }

@@ -1,5 +1,8 @@
 //! Rules of a project for the causes of its failures.
 
+mod incidents;
+mod recount;
+
 use anyhow::Result;
 use assay_proto::{
     Batch,

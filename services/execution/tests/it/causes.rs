@@ -1,5 +1,7 @@
 //! Causes of failures: how they are grouped, and which failures have one.
 
+mod pages;
+
 use std::collections::HashSet;
 
 use anyhow::Result;

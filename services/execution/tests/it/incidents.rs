@@ -26,7 +26,7 @@ fn incidents_of(world: &World) -> IncidentServiceClient<Channel> {
     IncidentServiceClient::new(world.execution.clone())
 }
 
-async fn list(world: &World) -> Result<Vec<IncidentEntry>, Status> {
+pub(crate) async fn list(world: &World) -> Result<Vec<IncidentEntry>, Status> {
     let (project_id, page) = (world.project.clone(), None);
     let request = ListIncidentsRequest { project_id, page };
     let batches = incidents_of(world).list_incidents(world.user.call(request)).await?;
@@ -34,13 +34,13 @@ async fn list(world: &World) -> Result<Vec<IncidentEntry>, Status> {
     Ok(batches.iter().flat_map(|batch| batch.parse().unwrap()).collect())
 }
 
-async fn get(world: &World, user: &TestUser, id: &str) -> Result<Incident, Status> {
+pub(crate) async fn get(world: &World, user: &TestUser, id: &str) -> Result<Incident, Status> {
     let request = GetIncidentRequest { project_id: world.project.clone(), id: id.to_owned() };
     Ok(incidents_of(world).get_incident(user.call(request)).await?.into_inner())
 }
 
 /// Runs tests of a set, and seeks incidents.
-async fn run(world: &World, set: &str, results: Value) -> Result<Execution> {
+pub(crate) async fn run(world: &World, set: &str, results: Value) -> Result<Execution> {
     let input = OpenExecutionInput {
         project: "Shop".to_owned(),
         test_set: set.to_owned(),

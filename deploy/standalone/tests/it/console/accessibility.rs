@@ -137,6 +137,8 @@ async fn assert_accessible(width: u32, is_dark: bool) {
         format!("/projects/{project}"),
         format!("/projects/{project}/sets/{}", execution["TestSetId"].as_str().unwrap()),
         format!("/projects/{project}/sets/{}?all=tests", execution["TestSetId"].as_str().unwrap()),
+        format!("/projects/{project}/sets"),
+        format!("/projects/{project}/sets/{}/executions", execution["TestSetId"].as_str().unwrap()),
         format!(
             "/projects/{project}/sets/{}/gate?maxNewFailures=9&replay=true",
             execution["TestSetId"].as_str().unwrap()

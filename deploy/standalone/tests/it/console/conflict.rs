@@ -9,7 +9,7 @@ use crate::{customer::Customer, world::id};
 const REFUSED: &str = "Error: connect ECONNREFUSED 127.0.0.1:38231";
 
 /// Returns the values of the fields with a name, as the form of a page has them.
-fn values(page: &str, name: &str) -> Vec<String> {
+pub(super) fn values(page: &str, name: &str) -> Vec<String> {
     let fields = page.split('<').filter(|tag| tag.contains(&format!("name=\"{name}\"")));
     let value = |tag: &str| tag.split("value=\"").nth(1)?.split('"').next().map(str::to_owned);
     fields.filter_map(value).collect()
@@ -111,4 +111,30 @@ async fn a_bulk_judgement_of_tests_that_were_judged_since_keeps_what_was_typed()
     // A test that nobody has judged since is judged.
     let fields = [both[0], ("status", "Accepted")];
     grace.judge(&path, &old, &fields).await.expect(303);
+}
+
+#[tokio::test]
+async fn a_judgement_that_was_refused_for_its_date_replaces_no_judgement_made_since() {
+    let customer = Customer::new().await;
+    let grace = Reader::new(&customer).await;
+    let tom = Reader::with(&customer, "tom", super::DEVELOPER).await;
+    let (execution, at) = grace.upload(&junit(REFUSED, REFUSED)).await;
+    let reports = grace.api().get(&format!("{at}/reports?result=Failed")).await.ok();
+    let test = id(&reports[0]);
+    let (one, list) = (format!("/reports/{test}"), format!("/executions/{}", id(&execution)));
+    for (path, status) in [(&one, "Rejected"), (&list, "Investigation")] {
+        let (opened, others) = (grace.page(path).await, tom.page(&one).await);
+        let theirs = [("report", test), ("status", status), ("ticket", "SHOP-1")];
+        tom.judge(&one, &others, &theirs).await.expect(303);
+        let fields = [("report", test), ("status", "Accepted"), ("until", "tomorrow")];
+        let wrong = grace.judge(path, &opened, &fields).await;
+        let wrong = String::from_utf8(wrong.expect(422).body.clone()).unwrap();
+        assert!(wrong.contains("yyyy-mm-dd"), "{wrong}");
+
+        let refused = grace.judge(path, &wrong, &fields[..2]).await;
+        let refused = String::from_utf8(refused.expect(409).body.clone()).unwrap();
+        assert!(refused.contains("Reviewed since this page was shown"), "{refused}");
+        let stored = grace.api().get(&format!("{at}/reports?status={status}")).await.ok();
+        assert_eq!(stored.as_array().unwrap().len(), 1, "{path}");
+    }
 }

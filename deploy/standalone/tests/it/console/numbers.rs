@@ -120,21 +120,3 @@ async fn each_number_of_an_execution_leads_to_as_many_rows() {
         }
     }
 }
-
-#[tokio::test]
-async fn a_list_that_is_cut_says_how_much_of_it_is_shown() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, _) = reader.upload(&report("")).await;
-    let project = execution["ProjectId"].as_str().unwrap();
-    let page = format!("/projects/{project}");
-    assert!(!reader.html(&page).await.contains("are shown"));
-    for nr in 0..60 {
-        let set = json!({"Name": format!("Set {nr}")});
-        reader.api().post(&format!("/api{page}/testsets"), set).await.created();
-    }
-    let html = reader.html(&page).await;
-    let cards = html.matches("<li class=\"card\">").count();
-    assert_eq!(cards, 60);
-    assert!(html.contains("Only the first 60 test sets are shown."), "{html}");
-}

@@ -74,6 +74,8 @@ async fn pages_of_another_customer_are_not_found() {
         format!("/projects/{project}/pools/{}", id(&pool)),
         format!("/projects/{project}/incidents"),
         format!("/projects/{project}/cases"),
+        format!("/projects/{project}/sets"),
+        format!("/projects/{project}/sets/{}/executions", execution["TestSetId"].as_str().unwrap()),
         format!("/projects/{project}/sets/{}", execution["TestSetId"].as_str().unwrap()),
         format!("/projects/{project}/sets/{}/gate", execution["TestSetId"].as_str().unwrap()),
         format!("/executions/{}", id(&execution)),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Reader;
+use super::{Reader, numbers::between};
 use crate::{
     browser::Browser,
     customer::Customer,
@@ -146,6 +146,8 @@ async fn a_change_of_a_pool_that_is_refused_stays_in_the_form() {
     let late = [("version", old), ("value", first), ("variable", "USER"), ("content", "edsger")];
     let html = refused(&values, &late).await;
     assert!(html.contains("Somebody else") && html.contains(">\nedsger</textarea>"), "{html}");
+    let form = between(&html, "id=\"value\"", "</form>").unwrap();
+    assert!(form.contains("The value is now:") && form.contains("<bdi>grace</bdi>"), "{form}");
     let twice =
         [("value", ""), ("variable", "A"), ("content", "1"), ("variable", "A"), ("content", "2")];
     let html = refused(&values, &twice).await;
@@ -164,6 +166,9 @@ async fn a_change_of_a_pool_that_is_refused_stays_in_the_form() {
     reader.post(&values, &[("value", first), ("remove", "yes")]).await.expect(303);
     let gone = refused(&values, &[("value", first), ("variable", "A"), ("content", "1")]).await;
     assert!(gone.contains("Somebody else has removed this value"), "{gone}");
+    let new = between(&gone, "New value", "</form>").unwrap();
+    assert!(new.contains("value=\"A\"") && new.contains(">\n1</textarea>"), "{new}");
+    reader.post(&values, &[("value", first), ("remove", "yes")]).await.expect(303);
     let last = reader.api().get(&format!("/api{page}")).await.ok();
     let last = last["Values"][0]["Id"].as_str().unwrap();
     refused(&values, &[("value", last), ("remove", "yes")]).await;

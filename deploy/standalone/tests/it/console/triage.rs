@@ -1,5 +1,6 @@
 //! Failures are triaged one after the other, or by their causes; nothing is missed or lost.
 
+mod audit;
 mod causes;
 mod undo;
 
@@ -232,7 +233,7 @@ fn sixty() -> String {
 /// Counts what a person does.
 struct Hands<'a> {
     browser: &'a Browser,
-    actions: u32,
+    actions: usize,
 }
 
 impl Hands<'_> {

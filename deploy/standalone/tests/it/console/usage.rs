@@ -57,6 +57,10 @@ async fn hours_of_a_month_are_read_and_downloaded_with_their_statement() {
     let project = execution["ProjectId"].as_str().unwrap();
     let other = accountant.text("/usage?from=2020-01&to=2020-02").await;
     assert!(other.contains("No execution ended in this time"), "{other}");
+    // The months that are shown stay chosen, and those before them can be chosen.
+    for option in ["2020-01\" selected", "2020-02\" selected", "2018-02\""] {
+        assert!(other.contains(&format!("<option value=\"{option}")), "{option}: {other}");
+    }
     let same = accountant.text(&format!("/usage?projectId={project}&from={month}")).await;
     assert!(same.contains("Every night"), "{same}");
 }

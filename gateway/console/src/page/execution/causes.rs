@@ -12,6 +12,7 @@ use crate::{
     failure::Failure,
     page::{
         paged::Paged,
+        review::Entry,
         row::{Rows, row},
     },
     record::Cause,
@@ -49,11 +50,11 @@ impl Causes {
         place: &Place,
         tab: Tab,
         query: &Paged<Filter>,
-        selected: Option<&[String]>,
+        judged: Option<&Entry>,
     ) -> Markup {
         let (page, filter) = (&place.page, &query.filter);
         let from = query.encode(tab);
-        let rows = Rows { below: &place.reports, from: &from, selected, with_headline: false };
+        let rows = Rows { below: &place.reports, from: &from, judged, with_headline: false };
         html! {
             div.tools {
                 p.hint {

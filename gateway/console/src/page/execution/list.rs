@@ -13,6 +13,7 @@ use crate::{
     page::{
         paged::Paged,
         part::choice,
+        review::Entry,
         row::{Rows, row},
     },
     record::ReportEntry,
@@ -38,13 +39,13 @@ pub(super) async fn section(
     tab: Tab,
     query: &Paged<Filter>,
     is_running: bool,
-    selected: Option<&[String]>,
+    judged: Option<&Entry>,
 ) -> Result<Markup, Failure> {
     let reports = list(api, place, tab, query).await?;
     let (page, filter) = (&place.page, &query.filter);
     let from = query.encode(tab);
     let with_headline = filter.fingerprint.is_none();
-    let rows = Rows { below: &place.reports, from: &from, selected, with_headline };
+    let rows = Rows { below: &place.reports, from: &from, judged, with_headline };
     Ok(html! {
         @if let Some(fingerprint) = &filter.fingerprint {
             (cause(page, tab, &reports.items))

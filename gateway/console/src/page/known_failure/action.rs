@@ -68,7 +68,8 @@ impl<V: Clone, T> Outcome<V, T> {
         for (index, value) in values.iter().enumerate() {
             let problem = if Instant::now() >= deadline {
                 let detail = "it takes too long".to_owned();
-                Problem { status: StatusCode::SERVICE_UNAVAILABLE, detail, trace_id: None }
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                Problem { status, detail, is_stale: false, trace_id: None }
             } else {
                 match act(value.clone()).await {
                     Ok(result) => {

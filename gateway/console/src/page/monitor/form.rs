@@ -14,9 +14,10 @@ use crate::{
         backtest::{self, number_of},
         paged::unless_empty,
         part::{check_field, number_field, select_field, text_field},
+        version::Version,
     },
     record::{Monitor, MonitorBacktest},
-    text::{clean, plain},
+    text::plain,
 };
 
 /// The measures and the actions of the interface, and what the form calls them.
@@ -48,8 +49,8 @@ pub(super) struct Entry {
     recover_after: Option<String>,
     #[serde(deserialize_with = "unless_empty")]
     dry_run: Option<String>,
-    #[serde(deserialize_with = "unless_empty")]
-    version: Option<String>,
+    #[serde(flatten)]
+    version: Version,
     /// Any text if the monitor is to be tried.
     #[serde(deserialize_with = "unless_empty")]
     replay: Option<String>,
@@ -78,7 +79,7 @@ impl Entry {
             action: monitor.action.clone(),
             recover_after: Some(monitor.recover_after.to_string()),
             dry_run: monitor.dry_run.then(|| "true".to_owned()),
-            version: Some(monitor.data_version.clone()),
+            version: Version::of(&monitor.data_version),
             replay: None,
         }
     }
@@ -88,14 +89,9 @@ impl Entry {
         self.replay.is_some()
     }
 
-    /// Returns the fields with another version, to replace it.
-    pub(super) fn based_on(self, version: &str) -> Self {
-        Self { version: Some(version.to_owned()), ..self }
-    }
-
-    /// Returns the version that the user has seen.
-    pub(super) fn version(&self) -> Option<&str> {
-        self.version.as_deref()
+    /// Returns the version on which the change of a monitor is based.
+    pub(super) fn base(&self) -> Option<&str> {
+        self.version.base()
     }
 
     /// Returns the record for the interface, which checks it.
@@ -132,48 +128,51 @@ pub(super) fn shown(threshold: f64) -> String {
 /// The form of a page, why it was refused, and what its monitor would have done.
 pub(super) struct Filled {
     entry: Entry,
+    is_refused: bool,
+    /// Why it was refused, unless its version says so.
     problem: Option<String>,
     replayed: Option<MonitorBacktest>,
 }
 
 impl Filled {
     pub(super) fn with(entry: Entry) -> Self {
-        Self { entry, problem: None, replayed: None }
+        Self { entry, is_refused: false, problem: None, replayed: None }
     }
 
-    pub(super) fn refused(entry: Entry, problem: String) -> Self {
-        Self { entry, problem: Some(problem), replayed: None }
+    /// Returns the form of a monitor that was refused. Without a problem, the monitor has changed since.
+    pub(super) fn refused(entry: Entry, problem: Option<String>) -> Self {
+        Self { entry, is_refused: true, problem, replayed: None }
     }
 
     /// Tries the monitor that was entered over past executions of a project.
     pub(super) async fn tried(api: &Api, project: Uuid, entry: Entry) -> Result<Self, Failure> {
         let path = format!("/api/projects/{project}/monitors/backtests");
         Ok(match backtest::replay(api, &path, &entry.tried()).await? {
-            Ok(replayed) => Self { entry, problem: None, replayed: Some(replayed) },
-            Err(problem) => Self::refused(entry, problem),
+            Ok(replayed) => Self { replayed: Some(replayed), ..Self::with(entry) },
+            Err(problem) => Self::refused(entry, Some(problem)),
         })
     }
 
-    /// The form, which is sent to a page, and what its monitor would have done.
-    pub(super) fn show(&self, page: &str) -> Markup {
+    /// The form, which is sent to a page, and what its monitor would have done. A monitor that exists has a present
+    /// version.
+    pub(super) fn show(&self, page: &str, present: Option<&str>) -> Markup {
         html! {
-            (form(page, &self.entry, self.problem.as_deref()))
+            @if let Some(problem) = &self.problem { p.alert role="alert" { (plain(problem)) } }
+            (form(page, &self.entry, present))
             @if let Some(replayed) = &self.replayed { (action::replayed(replayed)) }
         }
     }
 
     pub(super) fn status(&self) -> StatusCode {
-        if self.problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK }
+        if self.is_refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK }
     }
 }
 
-/// The form, which is sent to `action`. A monitor that exists has a version.
-fn form(action: &str, entry: &Entry, problem: Option<&str>) -> Markup {
-    let version = entry.version();
+/// The form, which is sent to `action`.
+fn form(action: &str, entry: &Entry, present: Option<&str>) -> Markup {
     html! {
-        @if let Some(problem) = problem { p.alert role="alert" { (plain(problem)) } }
         form.filters method="post" action=(action) {
-            @if let Some(version) = version { input type="hidden" name="version" value=(clean(version)); }
+            @if let Some(present) = present { (entry.version.fields(present, "monitor")) }
             (text_field("name", "Name", Some(&entry.name)))
             (select_field("measure", "Measures", MEASURES, &entry.measure))
             (number_field("threshold", "Acts from", (0, None), entry.threshold.as_deref()))
@@ -182,7 +181,7 @@ fn form(action: &str, entry: &Entry, problem: Option<&str>) -> Markup {
             (select_field("action", "Action", ACTIONS, &entry.action))
             (number_field("recoverAfter", "Lifts after passed runs", (1, Some(50)), entry.recover_after.as_deref()))
             (check_field("dryRun", "Dry run: only record what it would have done", entry.dry_run.is_some()))
-            button { @if version.is_some() { "Save" } @else { "Create" } }
+            button { @if present.is_some() { "Save" } @else { "Create" } }
             (backtest::button(action))
         }
     }

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 use crate::{
-    page::part::text_field,
+    page::{part::text_field, version::Version},
     record::{PoolContent, PoolValue},
     text::clean,
 };
@@ -20,8 +20,8 @@ const MOST: usize = 20;
 pub(super) struct Entry {
     /// The name of the pool, in the forms that have it.
     pub(super) name: String,
-    /// The version of the pool that the user has seen.
-    pub(super) version: Option<String>,
+    /// The version of the pool.
+    pub(super) version: Version,
     /// The id of the value; empty for a new one, and absent without one.
     pub(super) value: Option<String>,
     /// Whether the value is to be removed.
@@ -35,7 +35,7 @@ impl Entry {
         for (field, text) in pairs {
             match (field.as_str(), entry.contents.last_mut()) {
                 ("name", _) => entry.name = text,
-                ("version", _) => entry.version = Some(text),
+                ("version" | "replaced", _) => entry.version.read(&field, &text),
                 ("value", _) => entry.value = Some(text),
                 ("remove", _) => entry.remove = true,
                 ("variable", _) => {
@@ -58,6 +58,24 @@ impl Entry {
     pub(super) fn of(value: &PoolValue) -> Self {
         let (value, contents) = (Some(value.id.clone()), value.contents.clone());
         Self { value, contents, ..Self::default() }
+    }
+
+    /// Returns whether the pool does not have the value any more.
+    pub(super) fn is_gone(&self, values: &[PoolValue]) -> bool {
+        let id = self.value.as_deref().filter(|id| !id.is_empty());
+        id.is_some_and(|id| values.iter().all(|value| value.id != id))
+    }
+
+    /// Returns the form of a new value with what was entered for one that is gone. Its secrets, which nobody can see,
+    /// have to be typed again.
+    pub(super) fn renewed(self) -> Self {
+        let contents = self.contents.into_iter().map(|mut one| {
+            if one.is_secured && is_hidden(&one.content) {
+                one.content.clear();
+            }
+            one
+        });
+        Self { value: Some(String::new()), contents: contents.collect(), ..Self::default() }
     }
 
     /// Returns the form of a new value with the variables of another one.
@@ -126,7 +144,7 @@ pub(super) fn fields(contents: &[PoolContent]) -> Markup {
 
 /// The field of a secret. One that was typed before, in a form that was refused, has to be typed again.
 fn secret(content: &str) -> Markup {
-    let is_stored = content.chars().all(|character| character == '*');
+    let is_stored = is_hidden(content);
     html! {
         label.field.wide {
             span { "Secret" }
@@ -134,6 +152,11 @@ fn secret(content: &str) -> Markup {
                 value=(if is_stored { content } else { "" });
         }
     }
+}
+
+/// Returns whether asterisks stand for a secret, or nothing was typed.
+fn is_hidden(content: &str) -> bool {
+    content.chars().all(|character| character == '*')
 }
 
 #[cfg(test)]
@@ -204,6 +227,23 @@ mod tests {
         assert_eq!(gone.apply_to(&mut values), None);
         assert_eq!(read(&[("value", "7"), ("remove", "yes")]).apply_to(&mut values), Some(0));
         assert!(values.is_empty());
+    }
+
+    #[test]
+    fn contents_entered_for_a_value_that_is_gone_become_a_new_value() {
+        let entered = read(&[
+            ("version", "1"),
+            ("value", "7"),
+            ("variable", "USER"),
+            ("content", "ada"),
+            ("variable", "PIN"),
+            ("secret", "********"),
+        ]);
+        let other = PoolValue { id: "8".into(), contents: Vec::new() };
+        assert!(entered.is_gone(&[other]) && !read(&[("value", "")]).is_gone(&[]));
+        let renewed = entered.renewed();
+        assert_eq!(renewed.contents, [content("USER", "ada", false), content("PIN", "", true)]);
+        assert_eq!((renewed.value.as_deref(), renewed.version.base()), (Some(""), None));
     }
 
     #[test]

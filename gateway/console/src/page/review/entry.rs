@@ -1,8 +1,9 @@
 //! The judgement that a user has entered, and its way to the interface.
 
 use http::{Method, StatusCode};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use super::reviewed::Reviewed;
 use crate::{
     api::Api,
     failure::Failure,
@@ -75,17 +76,6 @@ struct Mute {
     muted_until: String,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub(in crate::page) struct Reviewed {
-    #[serde(rename = "Reviewed")]
-    tests: i64,
-    known_failures: i64,
-    review_id: String,
-    #[serde(skip)]
-    is_reset: bool,
-}
-
 /// The status of test reports that nobody has judged.
 pub(super) const RESET: &str = "InReview";
 
@@ -147,16 +137,25 @@ impl Entry {
             return Ok(Err(self));
         }
         let path = format!("{execution}/reviews");
-        let refused = match api.send(Method::PUT, &path, &self.review(report)).await {
-            Ok(reviewed) => {
-                let is_reset = self.status == RESET;
-                return Ok(Ok(Reviewed { is_reset, ..reviewed }));
+        let refused = match api.send::<Reviewed>(Method::PUT, &path, &self.review(report)).await {
+            Ok(mut reviewed) => {
+                reviewed.is_reset = self.status == RESET;
+                return Ok(Ok(reviewed));
             }
             Err(failure) => failure.of_conflict(),
         };
         self.is_conflict = refused.is_ok();
         self.problem = Some(refused.or_else(Failure::of_input)?);
         Ok(Err(self))
+    }
+
+    /// Returns the version of a test report that a page sends with the judgement: the one that it shows. A judgement
+    /// that was refused for its own contents keeps those that the user has seen, so that it replaces no other one.
+    pub(in crate::page) fn seen(&self, id: &str, present: &str) -> String {
+        let is_kept = self.problem.is_some() && !self.is_conflict;
+        let of_report = |seen: &&String| seen.rsplit_once('.').is_some_and(|(one, _)| one == id);
+        let kept = self.seen.iter().find(of_report).filter(|_| is_kept);
+        kept.cloned().unwrap_or_else(|| format!("{id}.{present}"))
     }
 
     /// Returns the status of the page that shows a refused judgement.
@@ -207,16 +206,6 @@ impl Entry {
         }
         let entered = entered.unwrap_or_default();
         Some(entered).filter(|_| shown.is_none_or(|shown| clean(shown) != entered))
-    }
-}
-
-impl Reviewed {
-    /// Returns the address of a page that announces the review.
-    pub(in crate::page) fn announced_on(&self, page: &str) -> String {
-        let separator = if page.contains('?') { '&' } else { '?' };
-        let Self { tests, known_failures, review_id, is_reset } = self;
-        let done = if *is_reset { "reset" } else { "reviewed" };
-        format!("{page}{separator}{done}={tests}&newly_muted={known_failures}&review={review_id}")
     }
 }
 
@@ -286,18 +275,12 @@ mod tests {
     }
 
     #[test]
-    fn the_page_after_a_review_announces_it() {
-        let done = |is_reset| Reviewed {
-            tests: 2,
-            known_failures: 0,
-            review_id: "7".to_owned(),
-            is_reset,
-        };
-        for (page, is_reset, expected) in [
-            ("/executions/1", false, "/executions/1?reviewed=2&newly_muted=0&review=7"),
-            ("/reports/1?from=a", true, "/reports/1?from=a&reset=2&newly_muted=0&review=7"),
-        ] {
-            assert_eq!(done(is_reset).announced_on(page), expected);
-        }
+    fn a_refused_judgement_keeps_the_versions_that_were_seen_unless_it_shows_another_one() {
+        let mut entry = entry(&[("report", "1"), ("seen", "1.7")]);
+        assert_eq!(entry.seen("1", "8"), "1.8", "the page shows it");
+        entry.problem = Some("Enter the day".to_owned());
+        assert_eq!((entry.seen("1", "8"), entry.seen("2", "8")), ("1.7".into(), "2.8".into()));
+        entry.is_conflict = true;
+        assert_eq!(entry.seen("1", "8"), "1.8", "the page shows both judgements");
     }
 }

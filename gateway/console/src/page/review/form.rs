@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::{
     entry::{Entry, RESET},
-    is_judged, seen,
+    is_judged,
 };
 use crate::{
     api::List,
@@ -67,7 +67,7 @@ pub(in crate::page) fn form(user: &Claims, here: &str, scope: Scope<'_>, entry: 
             form.review-form.bulk[is_sticky] id=(FORM) aria-label="Review" method="post" action=(here)
             {
                 (refusal(entry))
-                (reports(scope))
+                (reports(scope, entry))
                 @if is_bulk { (text_field("comment", "Comment", 4000, entry.comment.as_deref())) }
                 @else { (comment(entry)) }
                 (text_field("ticket", "Ticket", 255, entry.ticket.as_deref()))
@@ -101,14 +101,14 @@ fn refusal(entry: &Entry) -> Markup {
     }
 }
 
-fn reports(scope: Scope<'_>) -> Markup {
+fn reports(scope: Scope<'_>, entry: &Entry) -> Markup {
     html! {
         @match scope {
             Scope::Selected | Scope::Cause(_) => output #selected { "Selected tests" },
             Scope::Whole(cause) => { input type="hidden" name="cause" value=(cause.fingerprint); }
             Scope::One(report) => {
                 input type="hidden" name="report" value=(report.id);
-                input type="hidden" name="seen" value=(seen(&report.id, &report.data_version));
+                input type="hidden" name="seen" value=(entry.seen(&report.id, &report.data_version));
             }
         }
     }

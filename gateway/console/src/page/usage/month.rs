@@ -1,10 +1,13 @@
 //! Months in UTC.
 
-use std::fmt::{self, Display};
+use std::{
+    collections::BTreeSet,
+    fmt::{self, Display},
+};
 
 use chrono::{DateTime, Datelike, Months, NaiveDate, Utc};
 
-/// Number of months that the interface lists at once.
+/// Number of months before one that are offered with it, and that the interface lists at once.
 const LISTED: u32 = 24;
 
 /// A month, by its first day.
@@ -23,9 +26,16 @@ impl Month {
         NaiveDate::parse_from_str(&format!("{text}-01"), "%Y-%m-%d").ok().map(Self)
     }
 
-    /// Returns this month and those before it, which the interface lists at once.
-    pub(super) fn and_before(self) -> impl Iterator<Item = Self> {
+    /// Returns this month and those before it.
+    fn and_before(self) -> impl Iterator<Item = Self> {
         (0..LISTED).filter_map(move |count| self.0.checked_sub_months(Months::new(count)).map(Self))
+    }
+
+    /// Returns the months that are offered while those from `from` to `to` are shown, the latest first: both, this
+    /// month, and those before this month and before `from`. So every month can be reached.
+    pub(super) fn offered(self, (from, to): (Self, Self)) -> impl Iterator<Item = Self> {
+        let months = self.and_before().chain(from.and_before()).chain([to]);
+        months.collect::<BTreeSet<_>>().into_iter().rev()
     }
 
     pub(super) fn label(self) -> String {
@@ -54,5 +64,20 @@ mod tests {
         );
         assert_eq!(Month::parse("2026-01"), Some(month));
         assert_eq!(Month::parse("January"), None);
+    }
+
+    #[test]
+    fn months_that_are_shown_and_those_before_them_are_offered() {
+        let month = |text: &str| Month::parse(text).unwrap();
+        let offered = |from: &str, to: &str| {
+            let months = month("2026-01").offered((month(from), month(to)));
+            months.map(|month| month.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(offered("2026-01", "2026-01").len(), 24);
+        let earlier = offered("2024-02", "2024-03");
+        assert_eq!((earlier.len(), earlier[0].as_str()), (47, "2026-01"));
+        assert_eq!(earlier.last().map(String::as_str), Some("2022-03"));
+        let far = offered("2001-02", "2031-05");
+        assert_eq!((far.len(), far[0].as_str(), far[25].as_str()), (49, "2031-05", "2001-02"));
     }
 }

@@ -1,10 +1,12 @@
 //! The mode in which causes are triaged one after the other.
 
+use std::time::{Duration, Instant};
+
 use assay_testkit::Answer;
 use reqwest::Method;
 use serde_json::json;
 
-use super::report;
+use super::{Hands, report};
 use crate::{
     browser::Browser,
     console::{
@@ -42,6 +44,10 @@ fn sixty() -> String {
     tests(named.iter().map(|(name, message)| (name.as_str(), message.as_str())))
 }
 
+/// Number of failures, and of actions that their triage takes at most: it is opened, and each cause is judged once.
+const FAILURES: usize = 60;
+const MOST_ACTIONS: usize = 1 + CAUSES.len();
+
 #[tokio::test(flavor = "multi_thread")]
 async fn sixty_failures_are_triaged_cause_by_cause() {
     let customer = Customer::new().await;
@@ -51,39 +57,54 @@ async fn sixty_failures_are_triaged_cause_by_cause() {
         let browser = Browser::open().await;
         reader.open(&browser, &format!("/executions/{}", id(&execution))).await;
         browser.read_until(".sentence", |text| text.starts_with("60 of 60 failed")).await;
-        let mut actions = 1;
+        let mut hands = Hands { browser: &browser, actions: 0 };
+        let (mut left, mut last, mut spent) = (FAILURES, 0, Duration::ZERO);
+        let seen = reader.audit(id(&execution), FAILURES, left).await;
+        assert_eq!(seen.len(), FAILURES, "each failure is behind a cause");
+        let start = Instant::now();
         if by_keys {
-            browser.press_here("t").await;
+            hands.press("t").await;
         } else {
-            browser.click("[data-key=t]").await;
+            hands.click("[data-key=t]").await;
         }
         browser.read_until("#left", |text| text == "60 of 60 left").await;
-        let mut left = 60;
+        spent += start.elapsed();
         while left > 0 {
             let title = browser.text(".triage h2").await;
-            let tests: i64 = title.split(' ').next().unwrap().parse().unwrap();
+            let tests: usize = title.split(' ').next().unwrap().parse().unwrap();
+            let start = Instant::now();
             if by_keys {
-                browser.press_here("a").await;
+                hands.press("a").await;
             } else {
-                browser.click("#review [value=Accepted]").await;
+                hands.click("#review [value=Accepted]").await;
             }
-            actions += 1;
-            left -= tests;
+            (left, last) = (left - tests, tests);
             let expected = match left {
                 0 => "All 60 failures are judged".to_owned(),
                 left => format!("{left} of 60 left"),
             };
             browser.read_until("#left", |text| text == expected).await;
+            spent += start.elapsed();
+            if left == 20 {
+                reader.audit(id(&execution), FAILURES, left).await;
+            }
         }
-        assert_eq!(actions, 1 + CAUSES.len(), "one action for each cause");
-        assert_eq!(reader.judged(&at, "Accepted").await.len(), 60);
+        let way = if by_keys { "keyboard" } else { "mouse" };
+        println!("by {way}: {} actions, {spent:?} with the pages", hands.actions);
+        assert!(hands.actions <= MOST_ACTIONS, "{} actions by {way}", hands.actions);
+        assert_eq!(reader.judged(&at, "Accepted").await.len(), FAILURES);
 
         // The last one is taken back, and is the only one that is left.
         browser.press_here("z").await;
         browser.read_until("#undone", |text| text == "The review was taken back.").await;
         let taken_back = reader.api().get(&format!("{at}/failures?limit=100")).await.ok();
         let open = taken_back.as_array().unwrap().iter();
-        assert_eq!(open.filter(|cause| cause["Unreviewed"] != 0).count(), 1);
+        let open: Vec<_> = open.filter(|cause| cause["Unreviewed"] != 0).collect();
+        assert_eq!(open.len(), 1);
+        reader.audit(id(&execution), FAILURES, last).await;
+        let review = json!({"Causes": [open[0]["Fingerprint"]], "Status": "Accepted"});
+        reader.api().put(&format!("{at}/reviews"), review).await.ok();
+        reader.audit(id(&execution), FAILURES, 0).await;
         browser.client.clone().close().await.unwrap();
     }
 }
@@ -188,15 +209,18 @@ async fn the_causes_after_one_that_is_muted_meanwhile_are_listed() {
     let reader = Reader::new(&customer).await;
     let (_, at) = reader.upload(&many_causes()).await;
     let list = format!("{at}/failures?muted=false&limit=10");
-    let first = reader.api().get(&list).await.ok();
+    let first = reader.api().get(&list).await;
+    let link = first.headers["link"].to_str().unwrap();
+    let second = link.trim_start_matches('<').split('>').next().unwrap();
+    let first = first.ok();
     let tenth = first[9]["Fingerprint"].as_str().unwrap();
-    let before = reader.api().get(&format!("{list}&cursor={tenth}")).await.ok();
+    let before = reader.api().get(second).await.ok();
     let mute = json!({
         "Causes": [tenth], "Status": "Accepted", "Ticket": "SHOP-9",
         "Known": {"MutedUntil": in_days(30)},
     });
     reader.api().put(&format!("{at}/reviews"), mute).await.ok();
-    let after = reader.api().get(&format!("{list}&cursor={tenth}")).await.ok();
+    let after = reader.api().get(second).await.ok();
     let of = |causes: &serde_json::Value| {
         let causes = causes.as_array().unwrap().iter();
         causes.map(|cause| cause["Fingerprint"].clone()).collect::<Vec<_>>()
