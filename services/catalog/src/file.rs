@@ -34,7 +34,8 @@ impl Default for FileConfig {
     }
 }
 
-/// Maximum number of uploads of which bytes are in memory at the same time. Each holds up to three parts in memory, of 5 MiB in a bucket.
+/// Maximum number of uploads of which bytes are in memory at the same time: up to three parts of each, of 5 MiB in a
+/// bucket.
 const UPLOADS: usize = 16;
 
 /// The files: their bytes, their rows and their limits.

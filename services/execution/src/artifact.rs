@@ -41,7 +41,8 @@ pub struct Artifacts {
     pub(crate) quota: Quota,
 }
 
-/// Maximum number of uploads of which bytes are in memory at the same time. Each holds up to three parts in memory, of 5 MiB in a bucket.
+/// Maximum number of uploads of which bytes are in memory at the same time: up to three parts of each, of 5 MiB in a
+/// bucket.
 const UPLOADS: usize = 32;
 
 /// Maximum number of transactions that insert artifacts at the same time. Other requests need

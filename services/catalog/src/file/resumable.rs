@@ -65,10 +65,10 @@ impl Files {
     pub(super) async fn begin_upload(
         &self,
         caller: &Caller,
-        project_id: String,
+        project_id: &str,
         creation: UploadCreation,
     ) -> Result<Upload, Status> {
-        let project = ProjectId::from_path(&project_id)?;
+        let project = ProjectId::from_path(project_id)?;
         let upload = valid(creation)?;
         let size = upload.size;
         self.store.check_size(size)?;

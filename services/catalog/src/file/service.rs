@@ -69,7 +69,7 @@ impl file_service_server::FileService for Files {
         let caller = Caller::of(&request)?;
         let CreateUploadRequest { project_id, creation } = request.into_inner();
         let creation = creation.unwrap_or_default();
-        Ok(Response::new(self.begin_upload(&caller, project_id, creation).await?))
+        Ok(Response::new(self.begin_upload(&caller, &project_id, creation).await?))
     }
 
     async fn get_upload(

@@ -55,7 +55,7 @@ impl Files {
         Ok(tx.commit().await?)
     }
 
-    /// Returns the room of a file, which grows with it; none if there is no limit.
+    /// Returns the room of a file, which grows with it; none without a limit.
     fn room(&self, place: Place, announced: i64) -> Option<Room> {
         self.limit()?;
         let this = self.clone();

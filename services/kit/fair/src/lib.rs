@@ -2,7 +2,8 @@
 //!
 //! [`Shares`] divide a limited number of permits between customers. [`Gather`] lets the work that many
 //! callers request at once take one permit together. A [`Notifier`] wakes those that wait for an event of
-//! their customer. A [`Turn`] is a permit of work that waits for its client in between. A [`Throttle`] bounds how long background work holds locks.
+//! their customer. A [`Turn`] is a permit of work that waits for its client in between. A [`Throttle`]
+//! bounds how long background work holds locks.
 
 mod gather;
 mod notifier;

@@ -19,7 +19,7 @@ pub type Renew = Box<dyn Fn() -> BoxFuture<'static, Result<(), Fault>> + Send + 
 const ROOM: u64 = 16 << 20;
 
 /// Claims room for up to this number of bytes in the quota of a customer. Returns how many it has claimed, at least one.
-/// Fails if there is no room.
+/// Fails without room.
 pub type Claim = Box<dyn Fn(u64) -> BoxFuture<'static, Result<u64, Fault>> + Send + Sync>;
 
 /// Room for a file in the quota of its customer.

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::file::{Files, stray};
 
-/// Time that a request has to end when the program stops. What it stores in that time is counted.
+/// Time that a request has to end when the program stops. Bytes that it stores until then are counted.
 const LAST_SECONDS: Duration = Duration::from_secs(10);
 
 impl Files {
@@ -52,8 +52,7 @@ impl Files {
         let creation = target.creation.take();
         let is_new = creation.is_some();
         if let Some(creation) = creation {
-            let project = target.project_id.clone();
-            target.id = self.begin_upload(caller, project, creation).await?.id;
+            target.id = self.begin_upload(caller, &target.project_id, creation).await?.id;
             target.offset = 0;
         }
         let writer = Writer::of(caller.customer, &target)?;
