@@ -144,9 +144,9 @@ impl FileStore {
         let upload = upload.map_err(|fault| unstored(fault.into(), false))?;
         let part = if self.folder.is_some() { PART_OF_FOLDER } else { PART };
         let mut upload = WriteMultipart::new_with_chunk_size(upload, part);
-        let mut pace = Pace::new(terms.turn.take(), part);
+        let mut pacing = Pace::new(terms.turn.take(), part);
         let arrival = Arrival::new(terms, self.largest);
-        match fill(&mut upload, arrival, &mut pace, &mut file).await {
+        match fill(&mut upload, arrival, &mut pacing, &mut file).await {
             Ok(stored) => {
                 let finished = available(measured("finish", upload.finish()).await);
                 finished.map_err(|fault| unstored(fault.into(), true))?;
