@@ -45,8 +45,8 @@ impl Resource for Upload {}
 ///
 /// The response has the path of the upload in `Location`. A client appends to it with `PATCH`. The first bytes may be the
 /// body of this request, of the type `application/offset+octet-stream`: then the upload begins only if all of the body
-/// arrives. The upload is deleted when nothing was appended for 24 hours. Until then, its size counts against the quota of the customer. With a SHA-256 in
-/// `Repr-Digest`, a file that has not arrived as it was sent is rejected with 422 at its end.
+/// arrives. The upload is deleted when nothing was appended for 24 hours. Until then, its size counts against the quota of
+/// the customer. With a SHA-256 in `Repr-Digest`, a file that has not arrived as it was sent is rejected with 422 at its end.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/uploads", operation_id = "create_upload",
     tag = "Files",

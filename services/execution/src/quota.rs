@@ -145,7 +145,7 @@ impl Quota {
         size: usize,
     ) -> Result<(), Fault> {
         let size = i64::try_from(size).map_err(Fault::internal)?;
-        self.read(customer).await?;
+        self.read(customer, kind).await?;
         let mut state = self.state();
         let left = state.left(self, customer, kind)?;
         if left.is_some_and(|left| size > left) {
@@ -155,16 +155,16 @@ impl Quota {
         Ok(())
     }
 
-    /// Reads the sums of a customer, unless they are known.
-    async fn read(&self, customer: CustomerId) -> Result<(), Fault> {
+    /// Reads the sums of a customer, unless they are known or not limited.
+    async fn read(&self, customer: CustomerId, kind: Kind) -> Result<(), Fault> {
         let is_known = self.state().known.get(&customer).is_some_and(Known::is_fresh);
-        if !is_known {
-            let used =
-                store::of_customer(&self.0.db, customer, self.0.config.open_executions).await?;
-            let known = &mut self.state().known;
-            known.retain(|_, known| known.is_fresh());
-            known.insert(customer, Known { read: Instant::now(), used });
+        if is_known || self.limit(kind).is_none() {
+            return Ok(());
         }
+        let used = store::of_customer(&self.0.db, customer, self.0.config.open_executions).await?;
+        let mut state = self.state();
+        state.known.retain(|_, known| known.is_fresh());
+        state.known.insert(customer, Known { read: Instant::now(), used });
         Ok(())
     }
 

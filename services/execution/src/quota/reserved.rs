@@ -59,7 +59,7 @@ impl Reserved {
 impl Held {
     /// Reserves room for up to `wanted` bytes, `least` at least. Returns for how many.
     async fn grow(&self, least: i64, wanted: i64) -> Result<i64, Fault> {
-        self.quota.read(self.customer).await?;
+        self.quota.read(self.customer, Kind::Artifacts).await?;
         let mut state = self.quota.state();
         let left = state.left(&self.quota, self.customer, Kind::Artifacts)?;
         if left.is_some_and(|left| least > left) {
@@ -74,12 +74,11 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let reserved = &mut self.quota.state().reserved;
-        let bytes = self.bytes.load(Ordering::Relaxed);
-        if let Some(sum) = reserved.get_mut(&self.customer) {
-            *sum -= bytes;
+        let mut state = self.quota.state();
+        if let Some(sum) = state.reserved.get_mut(&self.customer) {
+            *sum -= self.bytes.load(Ordering::Relaxed);
             if *sum <= 0 {
-                reserved.remove(&self.customer);
+                state.reserved.remove(&self.customer);
             }
         }
     }
