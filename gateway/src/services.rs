@@ -24,6 +24,8 @@ pub struct Upstream {
     pub verifier: Verifier,
     /// Cancelled when the program stops, to end long-lived responses.
     pub stopping: CancellationToken,
+    /// Maximum size of a file, in MiB.
+    pub largest_file_mib: u32,
 }
 
 impl Upstream {
@@ -40,6 +42,7 @@ impl Upstream {
             execution: connect(&config.execution_url)?,
             notification: connect(&config.notification_url)?,
             stopping: runtime.stopping(),
+            largest_file_mib: config.largest_file_mib,
         })
     }
 }
@@ -58,12 +61,13 @@ struct Inner {
     verifier: Verifier,
     access: Access,
     stopping: CancellationToken,
+    largest_file_mib: u32,
 }
 
 impl Services {
     /// Wraps connections. `concurrency` is the maximum number of concurrent calls to each service.
     pub(crate) fn new(upstream: Upstream, concurrency: usize, access: Access) -> Self {
-        let Upstream { identity, catalog, execution, notification, verifier, stopping } = upstream;
+        let Upstream { identity, catalog, execution, notification, .. } = upstream;
         let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let processors = Shares::new(processors);
         let catalog = FairChannel::new(catalog, concurrency, &processors);
@@ -74,14 +78,20 @@ impl Services {
             documents: DocumentPools::default(),
             execution: FairChannel::new(execution, concurrency, &processors),
             notification: FairChannel::new(notification, concurrency, &processors),
-            verifier,
+            verifier: upstream.verifier,
             access,
-            stopping,
+            stopping: upstream.stopping,
+            largest_file_mib: upstream.largest_file_mib,
         }))
     }
 
     pub(crate) fn verifier(&self) -> &Verifier {
         &self.0.verifier
+    }
+
+    /// Returns the maximum size of a file, in bytes.
+    pub(crate) fn largest_file(&self) -> u64 {
+        u64::from(self.0.largest_file_mib) << 20
     }
 
     pub(crate) fn access(&self) -> &Access {

@@ -3,21 +3,25 @@
 use std::collections::HashMap;
 
 use assay_digest::hex;
-use assay_proto::{Timestamp, catalog};
+use assay_proto::{
+    Timestamp,
+    catalog::{self, UploadCreation},
+};
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
     response::{IntoResponse, Response},
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header::CONTENT_LOCATION,
+    HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
+    header::{CONTENT_LENGTH, CONTENT_LOCATION, TRANSFER_ENCODING},
     request::Parts,
 };
 
 use crate::{
     body::{Bounds, media_type},
     problem::Problem,
-    upload::{Announced, Upload},
+    upload::{Announced, Upload, refuse_digests},
 };
 
 /// The version of the protocol.
@@ -39,12 +43,16 @@ const EXPIRES: HeaderName = HeaderName::from_static("upload-expires");
 /// Id of the file that an upload has become.
 const FILE_ID: HeaderName = HeaderName::from_static("assay-file-id");
 
-/// Returns what the server supports.
-pub(crate) async fn options() -> impl IntoResponse {
+/// Returns what the server supports. A file has at most `largest` bytes.
+pub(crate) fn options(largest: u64) -> impl IntoResponse {
     let headers = [
-        ("tus-version", VERSION),
-        ("tus-extension", "creation,expiration,checksum,termination"),
-        ("tus-checksum-algorithm", "sha1,sha256"),
+        ("tus-version", VERSION.to_owned()),
+        (
+            "tus-extension",
+            "creation,creation-with-upload,expiration,checksum,termination".to_owned(),
+        ),
+        ("tus-checksum-algorithm", "sha1,sha256".to_owned()),
+        ("tus-max-size", largest.to_string()),
     ];
     (StatusCode::NO_CONTENT, headers)
 }
@@ -75,46 +83,46 @@ impl<S: Sync> FromRequestParts<S> for Supported {
     }
 }
 
-/// An upload to begin, as the headers of its request describe it.
-#[derive(Debug)]
+/// An upload to begin, as the headers of its request describe it, with its first bytes if the request has some.
 pub(crate) struct Creation {
-    pub(crate) name: String,
-    pub(crate) content_type: String,
-    /// As the client has sent them.
-    pub(crate) metadata: String,
-    /// Size of the file, in bytes.
-    pub(crate) size: i64,
-    /// SHA-256 of the file in hexadecimal digits; empty if the client has sent none.
-    pub(crate) sha256: String,
+    pub(crate) upload: UploadCreation,
+    pub(crate) first: Option<Appended>,
 }
 
-impl<S: Sync> FromRequestParts<S> for Creation {
+impl<S: Sync> FromRequest<S> for Creation {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        Self::of(&parts.headers)
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let headers = request.headers();
+        let upload = creation(headers)?;
+        if media_type(headers).as_deref() == Some(APPENDED) {
+            return Ok(Self { upload, first: Some(Appended::at(0, request)?) });
+        }
+        if headers.contains_key(TRANSFER_ENCODING) || body_size(headers).is_some_and(|n| n > 0) {
+            return Err(wrong_type());
+        }
+        Ok(Self { upload, first: None })
     }
 }
 
-impl Creation {
-    fn of(headers: &HeaderMap) -> Result<Self, Problem> {
-        let size = number(headers, &LENGTH)?;
-        let metadata = text(headers, &METADATA)?.unwrap_or_default();
-        let mut pairs = pairs(metadata)?;
-        let mut value = |name: &str| {
-            let utf8 = |_| Problem::invalid("metadata", format!("{name} must be UTF-8"));
-            pairs.remove(name).map(String::from_utf8).transpose().map_err(utf8)
-        };
-        Ok(Self {
-            name: value("filename")?.unwrap_or_default(),
-            content_type: value("filetype")?
-                .filter(|name| !name.is_empty())
-                .unwrap_or_else(|| ANY_TYPE.to_owned()),
-            metadata: metadata.to_owned(),
-            size,
-            sha256: Announced::of(headers)?.sha256,
-        })
-    }
+fn creation(headers: &HeaderMap) -> Result<UploadCreation, Problem> {
+    refuse_digests(headers, true)?;
+    let size = number(headers, &LENGTH)?;
+    let metadata = text(headers, &METADATA)?.unwrap_or_default();
+    let mut pairs = pairs(metadata)?;
+    let mut value = |name: &str| {
+        let utf8 = |_| Problem::invalid("metadata", format!("{name} must be UTF-8"));
+        pairs.remove(name).map(String::from_utf8).transpose().map_err(utf8)
+    };
+    Ok(UploadCreation {
+        name: value("filename")?.unwrap_or_default(),
+        content_type: value("filetype")?
+            .filter(|name| !name.is_empty())
+            .unwrap_or_else(|| ANY_TYPE.to_owned()),
+        metadata: metadata.to_owned(),
+        size,
+        sha256: Announced::of(headers)?.sha256,
+    })
 }
 
 /// A body that is appended to an upload.
@@ -134,14 +142,32 @@ impl<S: Sync> FromRequest<S> for Appended {
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let headers = request.headers();
         if media_type(headers).as_deref() != Some(APPENDED) {
-            return Err(Problem::unsupported(format!("Content-Type: must be {APPENDED}")));
+            return Err(wrong_type());
         }
+        refuse_digests(headers, false)?;
         let offset = number(headers, &OFFSET)?;
-        let size = Announced::of(headers)?.size;
+        Self::at(offset, request)
+    }
+}
+
+impl Appended {
+    /// Takes the body of a request, whose first byte has this position.
+    fn at(offset: i64, request: Request) -> Result<Self, Problem> {
+        let headers = request.headers();
+        let size = body_size(headers);
         let checksum = text(headers, &CHECKSUM)?.map(checksum).transpose()?.unwrap_or_default();
         let body = Upload::file_within(request, Bounds::FILE)?;
         Ok(Self { offset, size, checksum, body })
     }
+}
+
+/// Returns the size of a body that its client has announced, in bytes.
+fn body_size(headers: &HeaderMap) -> Option<i64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn wrong_type() -> Problem {
+    Problem::unsupported(format!("Content-Type: must be {APPENDED}"))
 }
 
 /// Returns the headers that describe an upload.
@@ -210,9 +236,9 @@ fn pairs(metadata: &str) -> Result<HashMap<&str, Vec<u8>>, Problem> {
 mod tests {
     use super::*;
 
-    fn creation(headers: &[(HeaderName, &str)]) -> Result<Creation, Problem> {
+    fn creation(headers: &[(HeaderName, &str)]) -> Result<UploadCreation, Problem> {
         let headers = headers.iter().map(|(name, value)| (name.clone(), value.parse().unwrap()));
-        Creation::of(&headers.collect())
+        super::creation(&headers.collect())
     }
 
     #[test]

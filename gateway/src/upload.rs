@@ -28,7 +28,7 @@ use tokio::time::timeout;
 use tonic::Status;
 
 pub(crate) use self::{
-    announced::{Announced, is_form},
+    announced::{Announced, is_form, refuse_digests},
     file_name::file_name,
     stored_file::FileUpload,
 };

@@ -21,6 +21,8 @@ pub(crate) enum Row {
     Junit,
     /// 10,000 results with 20 steps each in one request, and reads of them
     Results,
+    /// Upload of a file of 1 GiB, in one request and by tus
+    Files,
     /// Work of engines: a lease and the report of its result
     Leases,
     /// Notification to 100 event streams
@@ -41,8 +43,15 @@ pub(crate) enum Row {
 impl Row {
     /// Whether the row exists in a system of this shape.
     pub(crate) fn is_in(self, shape: Shape) -> bool {
-        let in_baseline =
-            [Self::Read, Self::List, Self::Create, Self::Update, Self::Whole, Self::Results];
+        let in_baseline = [
+            Self::Read,
+            Self::List,
+            Self::Create,
+            Self::Update,
+            Self::Whole,
+            Self::Results,
+            Self::Files,
+        ];
         match shape {
             Shape::Line => matches!(self, Self::Read | Self::List),
             Shape::Baseline => in_baseline.contains(&self),

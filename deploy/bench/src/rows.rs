@@ -1,5 +1,6 @@
 //! How each row is measured.
 
+mod files;
 mod growth;
 mod judgement;
 mod junit;
@@ -28,6 +29,7 @@ impl Row {
             Self::Whole => whole::measure(to).await,
             Self::Junit => junit::measure(to).await,
             Self::Results => results::measure(to).await,
+            Self::Files => files::measure(to).await,
             Self::Leases => leases::measure(to).await,
             Self::Stream => stream::measure(to).await,
             Self::Pipeline => pipeline::measure(to).await,

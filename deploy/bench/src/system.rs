@@ -5,6 +5,7 @@ mod start;
 
 use std::{
     net::SocketAddr,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -51,7 +52,7 @@ pub(crate) struct System {
     programs: Vec<Program>,
     postgres: Postgres,
     nats: Option<Nats>,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 impl System {
@@ -66,6 +67,11 @@ impl System {
 
     pub(crate) fn client(&self) -> Client {
         Client { address: self.gateways[0], token: self.token.clone() }
+    }
+
+    /// Returns the directory of the data, which is on the disk with the files of Assay.
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
     }
 
     /// Returns the database of the baseline.

@@ -60,6 +60,7 @@ impl Assay {
             .map(|program| Runtime::within(&process, program));
         let [identity, catalog, execution, notification, gateway] = &runtimes;
 
+        let largest_file_mib = settings.file_store.largest_file_mib;
         let started = assay_identity::start(
             identity,
             assay_identity::Config {
@@ -132,6 +133,7 @@ impl Assay {
                 execution_url: url(execution_address),
                 notification_url: url(notification_address),
                 nats: nats_of("gateway"),
+                largest_file_mib,
             },
         )
         .await?;

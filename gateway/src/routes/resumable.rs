@@ -5,7 +5,7 @@ use assay_proto::catalog::{
     AppendUploadRequest, AppendUploadTarget, CreateUploadRequest, DeleteUploadRequest,
     GetUploadRequest, Upload,
 };
-use axum::{extract::State, middleware::map_response, routing};
+use axum::{extract::State, middleware::map_response, response::IntoResponse, routing};
 use http::{HeaderMap, StatusCode};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -23,25 +23,30 @@ const UPLOAD: &str = "/api/projects/{projectId}/uploads/{uploadId}";
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
-        .routes(routes!(create))
         .routes(routes!(get, delete))
-        .route(UPLOADS, routing::options(tus::options))
-        .route(UPLOAD, routing::options(tus::options))
+        .route(UPLOADS, routing::options(options))
+        .route(UPLOAD, routing::options(options))
         .layer(map_response(tus::mark))
 }
 
 /// Returns the routes whose duration depends on the connection.
 pub(super) fn slow_routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(append)).layer(map_response(tus::mark))
+    let routes = OpenApiRouter::new().routes(routes!(create)).routes(routes!(append));
+    routes.layer(map_response(tus::mark))
+}
+
+async fn options(State(services): State<Services>) -> impl IntoResponse {
+    tus::options(services.largest_file())
 }
 
 impl Resource for Upload {}
 
 /// Begins an upload that continues where a connection has broken, by the protocol tus 1.0.
 ///
-/// The response has the path of the upload in `Location`. A client appends to it with `PATCH`. The upload is deleted
-/// when nothing was appended for 24 hours. Until then, its size counts against the quota of the customer. With a SHA-256 in
-/// `Repr-Digest`, a file that has not arrived as it was sent is rejected with 422 at its end.
+/// The response has the path of the upload in `Location`. A client appends to it with `PATCH`. The first bytes may be the
+/// body of this request, of the type `application/offset+octet-stream`: then the upload begins only if all of the body
+/// arrives. The upload is deleted when nothing was appended for 24 hours. Until then, its size counts against the quota of
+/// the customer. With a SHA-256 in `Repr-Digest`, a file that has not arrived as it was sent is rejected with 422 at its end.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/uploads", operation_id = "create_upload",
     tag = "Files",
@@ -60,18 +65,50 @@ impl Resource for Upload {}
     responses((status = CREATED, description = "The upload has begun", body = Upload)),
 )]
 async fn create(
-    State(mut files): State<Files>,
+    State(files): State<Files>,
     caller: Caller,
     _: Supported,
     Path(project_id): Path<String>,
     creation: Creation,
 ) -> Result<Created<(HeaderMap, Json<Upload>)>, Problem> {
-    let Creation { name, content_type, metadata, size, sha256 } = creation;
-    let request = CreateUploadRequest { project_id, name, content_type, metadata, size, sha256 };
-    let created = files.create_upload(caller.call(request)).await;
-    let upload = created.map_err(|status| Problem::from(status).of_parameters())?.into_inner();
+    let upload = begin(files, &caller, project_id, creation).await?;
     let path = format!("/api/projects/{}/uploads/{}", upload.project_id, upload.id);
     Ok(Created(path, (tus::headers(&upload), Json(upload))))
+}
+
+/// Begins an upload, with its first bytes if the request has some.
+async fn begin(
+    mut files: Files,
+    caller: &Caller,
+    project_id: String,
+    Creation { upload, first }: Creation,
+) -> Result<Upload, Problem> {
+    let creation = Some(upload);
+    if let Some(first) = first {
+        let target = AppendUploadTarget { project_id, creation, ..AppendUploadTarget::default() };
+        return send(files, caller, target, first).await;
+    }
+    let created = files.create_upload(caller.call(CreateUploadRequest { project_id, creation }));
+    let created = created.await.map_err(|status| Problem::from(status).of_parameters())?;
+    Ok(created.into_inner())
+}
+
+/// Sends a body that is appended to an upload.
+async fn send(
+    mut files: Files,
+    caller: &Caller,
+    target: AppendUploadTarget,
+    Appended { offset, size, checksum, body }: Appended,
+) -> Result<Upload, Problem> {
+    let (checksum_algorithm, checksum) = checksum;
+    let target = AppendUploadTarget { offset, size, checksum_algorithm, checksum, ..target };
+    let first = AppendUploadRequest { target: Some(target), ..AppendUploadRequest::default() };
+    let next = |Chunk { bytes, last, .. }| AppendUploadRequest { target: None, chunk: bytes, last };
+    let upload = body.deliver(first, next, DELIVERY, async |messages| {
+        let messages = caller.call_within(UPLOAD_TIMEOUT, messages);
+        files.append_upload(messages).await?.into_inner().message().await
+    });
+    upload.await?.ok_or_else(Problem::internal)
 }
 
 /// Returns an upload, with the number of bytes that are stored.
@@ -118,21 +155,14 @@ async fn get(
     responses((status = NO_CONTENT, description = "The body has been appended")),
 )]
 async fn append(
-    State(mut files): State<Files>,
+    State(files): State<Files>,
     caller: Caller,
     _: Supported,
     Path((project_id, id)): Path<(String, String)>,
-    Appended { offset, size, checksum, body }: Appended,
+    appended: Appended,
 ) -> Result<(StatusCode, HeaderMap), Problem> {
-    let (checksum_algorithm, checksum) = checksum;
-    let target = AppendUploadTarget { project_id, id, offset, size, checksum_algorithm, checksum };
-    let first = AppendUploadRequest { target: Some(target), ..AppendUploadRequest::default() };
-    let next = |Chunk { bytes, last, .. }| AppendUploadRequest { target: None, chunk: bytes, last };
-    let upload = body.deliver(first, next, DELIVERY, async |messages| {
-        let messages = caller.call_within(UPLOAD_TIMEOUT, messages);
-        files.append_upload(messages).await?.into_inner().message().await
-    });
-    let upload = upload.await?.ok_or_else(Problem::internal)?;
+    let target = AppendUploadTarget { project_id, id, ..AppendUploadTarget::default() };
+    let upload = send(files, &caller, target, appended).await?;
     Ok((StatusCode::NO_CONTENT, tus::headers(&upload)))
 }
 

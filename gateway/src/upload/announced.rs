@@ -33,6 +33,19 @@ impl Announced {
     }
 }
 
+/// Fails if headers have the digest of a body, which only [`Announced::of`] reads, or the digest of a file although
+/// `is_beginning` is not set: an upload has announced it when it began.
+pub(crate) fn refuse_digests(headers: &HeaderMap, is_beginning: bool) -> Result<(), Problem> {
+    let [of_file, of_body] = DIGESTS;
+    let is_there = |name: &HeaderName| headers.contains_key(name);
+    if is_there(&DIGEST) || is_there(&of_body) || !is_beginning && is_there(&of_file) {
+        let problem = "is not checked here: send that of the file in Repr-Digest when the upload begins, and that of a \
+                       body in Upload-Checksum";
+        return Err(Problem::invalid("digest", problem));
+    }
+    Ok(())
+}
+
 /// Whether a body is a form with files.
 pub(crate) fn is_form(headers: &HeaderMap) -> bool {
     media_type(headers).as_deref() == Some("multipart/form-data")
@@ -99,6 +112,20 @@ mod tests {
         }
         assert_eq!(of(&[(DIGEST, "md5=abc".to_owned())]).unwrap(), None);
         assert_eq!(of(&[]).unwrap(), None);
+    }
+
+    #[test]
+    fn digests_that_nobody_checks_are_rejected() {
+        let [repr, content] = DIGESTS;
+        let refused = |name: HeaderName, is_beginning| {
+            let headers = [(name, "sha-256=:AA==:".parse().unwrap())].into_iter().collect();
+            refuse_digests(&headers, is_beginning).is_err()
+        };
+        assert!(!refused(repr.clone(), true) && refused(repr, false));
+        for name in [content, DIGEST] {
+            assert!(refused(name.clone(), true) && refused(name, false));
+        }
+        assert!(refuse_digests(&HeaderMap::new(), false).is_ok());
     }
 
     #[test]

@@ -91,6 +91,7 @@ impl Api {
             notification: others,
             verifier,
             stopping: CancellationToken::new(),
+            largest_file_mib: 1,
         };
         let permissions = Permissions::parse("", PERMISSIONS).unwrap();
         let token = || {

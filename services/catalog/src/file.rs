@@ -12,8 +12,9 @@ mod stray;
 mod sweep;
 mod upload;
 
-use assay_fair::Shares;
-use assay_proto::Fault;
+use assay_fair::{Shares, Turn};
+use assay_proto::{CustomerId, Fault};
+use assay_runtime::Runtime;
 use assay_storage::{FileStore, FileStoreConfig};
 use sqlx::PgPool;
 
@@ -33,7 +34,8 @@ impl Default for FileConfig {
     }
 }
 
-/// Maximum number of uploads at the same time. Each holds up to three parts in memory, of 5 MiB in a bucket.
+/// Maximum number of uploads of which bytes are in memory at the same time: up to three parts of each, of 5 MiB in a
+/// bucket.
 const UPLOADS: usize = 16;
 
 /// The files: their bytes, their rows and their limits.
@@ -43,14 +45,27 @@ pub struct Files {
     store: FileStore,
     config: FileConfig,
     uploads: Shares,
+    /// Ends with the program, after the requests that append to an upload.
+    runtime: Runtime,
 }
 
 impl Files {
     /// Opens the store. A folder is created if it does not exist.
-    pub fn open(db: &PgPool, store: &FileStoreConfig, config: FileConfig) -> anyhow::Result<Self> {
+    pub fn open(
+        runtime: &Runtime,
+        db: &PgPool,
+        store: &FileStoreConfig,
+        config: FileConfig,
+    ) -> anyhow::Result<Self> {
         assay_storage::describe_metrics();
         let store = FileStore::open_synced(store)?;
-        Ok(Self { db: db.clone(), store, config, uploads: Shares::new(UPLOADS) })
+        let (db, runtime) = (db.clone(), runtime.clone());
+        Ok(Self { db, store, config, uploads: Shares::new(UPLOADS), runtime })
+    }
+
+    /// Returns the turn of an upload, which holds a permit while parts of it are in memory.
+    fn turn(&self, customer: CustomerId) -> Turn {
+        Turn::new(&self.uploads, customer)
     }
 
     /// Returns the maximum size of the files of a customer, in bytes, if there is one.

@@ -124,7 +124,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     let openings = Openings::start(runtime, database.pool().clone(), opening::WRITE_INTERVAL);
-    let files = Files::open(database.pool(), &config.file_store, config.files)?;
+    let files = Files::open(runtime, database.pool(), &config.file_store, config.files)?;
     files.spawn(runtime, &database);
     let services = services(database.pool(), database.shares(), seal, openings, files);
     let app = guard(services, verifier, database.shares());

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use assay_auth::{Seal, SealConfig};
 use assay_database::begin;
-use assay_fair::Shares;
+use assay_fair::{Shares, Turn};
 use assay_ledger::{lease, removal};
 use assay_proto::{
     ArtifactId, CustomerId, ExecutionId, Fault, ShareLinkId, TestReportId,
@@ -19,12 +19,12 @@ use assay_proto::{
 };
 use assay_rpc::list::Slice;
 use assay_runtime::PublicUrl;
-use assay_storage::{FileStore, FileStoreConfig, Pieces, Place, Stored, Terms};
+use assay_storage::{FileStore, FileStoreConfig, Pieces, Place, Room, Stored, Terms};
 use sqlx::PgPool;
 use tonic::Status;
 
 use self::{link::Links, store::NewArtifact};
-use crate::quota::{Kind, Quota};
+use crate::quota::{Quota, Reserved};
 
 /// The artifacts: their files, their rows and their links.
 #[derive(Clone)]
@@ -41,7 +41,8 @@ pub struct Artifacts {
     pub(crate) quota: Quota,
 }
 
-/// Maximum number of uploads at the same time. Each holds up to three parts in memory, of 5 MiB in a bucket.
+/// Maximum number of uploads of which bytes are in memory at the same time: up to three parts of each, of 5 MiB in a
+/// bucket.
 const UPLOADS: usize = 32;
 
 /// Maximum number of transactions that insert artifacts at the same time. Other requests need
@@ -88,16 +89,30 @@ impl Artifacts {
         rules::check_name(&new.name)?;
         rules::check_content_type(&new.content_type)?;
         self.file_store.check_size(new.announced.size)?;
-        let left = self
-            .quota
-            .left(new.customer, Kind::Artifacts, new.announced.size.unsigned_abs())
-            .await?;
-        let _share = self.uploads.acquire(new.customer).await?;
+        let announced = new.announced.size.unsigned_abs();
+        let reserved = self.quota.reserve(new.customer, announced).await?;
         let id = ArtifactId::new();
         let NewArtifact { customer, execution, .. } = new;
         stray::insert(&self.db, customer, execution, &[id]).await?;
-        match self.put(&new, id, file, left).await {
-            Ok((size, replaced, expires)) => {
+        let terms = Terms {
+            room: Some(Room { claimed: announced, more: reserved.claim() }),
+            sha256: new.announced.sha256,
+            renew: stray::renewal(&self.db, customer, id),
+            turn: Some(Turn::new(&self.uploads, customer)),
+        };
+        let place = place(customer, execution, id);
+        let Stored { size, .. } = match self.file_store.receive(place, file, terms).await {
+            Ok(stored) => stored,
+            Err(unstored) => {
+                // The sweep removes a file that appears later.
+                if !unstored.may_appear {
+                    self.remove_file(customer, execution, id).await;
+                }
+                return Err(unstored.status);
+            }
+        };
+        match self.become_artifact(&new, id, size, reserved).await {
+            Ok((replaced, expires)) => {
                 if let Some(replaced) = replaced {
                     self.remove_file(customer, execution, replaced).await;
                 }
@@ -105,31 +120,26 @@ impl Artifacts {
                 let NewArtifact { name, content_type, .. } = new;
                 Ok(Artifact { id: id.to_string(), name, content_type, size, uri })
             }
-            Err(status) => {
+            Err(fault) => {
                 self.remove_file(customer, execution, id).await;
-                Err(status)
+                Err(fault.into())
             }
         }
     }
 
-    /// Stores a file and inserts its artifact. Returns the size, the artifact that it replaces, and
-    /// when a link to it expires.
-    async fn put(
+    /// Inserts the artifact of a stored file, whose room was reserved. Returns the artifact that it replaces, and when a
+    /// link to it expires.
+    async fn become_artifact(
         &self,
         new: &NewArtifact,
         id: ArtifactId,
-        file: Pieces,
-        left: Option<(u64, Fault)>,
-    ) -> Result<(i64, Option<ArtifactId>, i64), Status> {
-        let renew = stray::renewal(&self.db, new.customer, id);
-        let terms = Terms { left, sha256: new.announced.sha256, renew };
-        let place = place(new.customer, new.execution, id);
-        let Stored { size, .. } = self.file_store.receive(place, file, terms).await?;
-        let claimed = usize::try_from(size).map_err(Fault::internal)?;
-        self.quota.claim(new.customer, Kind::Artifacts, claimed).await?;
+        size: i64,
+        reserved: Reserved,
+    ) -> Result<(Option<ArtifactId>, i64), Fault> {
         let _share = self.shares.acquire(new.customer).await?;
-        let (replaced, expires) = self.insert(new, id, size).await?;
-        Ok((size, replaced, expires))
+        let inserted = self.insert(new, id, size).await?;
+        reserved.count(size);
+        Ok(inserted)
     }
 
     /// Removes a file that is not an artifact. If this fails, [`Artifacts::sweep`] does it later.

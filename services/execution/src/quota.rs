@@ -1,8 +1,9 @@
 //! Limits on what the clients of a customer leave behind: requests of launches, files, idempotency keys and
 //! executions that have not ended. Their sum is read at most once a second for each customer, and what
 //! this program has accepted since is added, so a limit can be exceeded by what all programs accept
-//! within a second.
+//! within a second. Files that are arriving count in the program that receives them ([`Reserved`]).
 
+mod reserved;
 mod store;
 mod watch;
 
@@ -16,7 +17,7 @@ use assay_proto::{CustomerId, Fault};
 use sqlx::PgPool;
 
 pub use self::store::{Usage, list};
-pub(crate) use self::watch::spawn;
+pub(crate) use self::{reserved::Reserved, watch::spawn};
 
 /// Time for which a sum is used.
 const FRESH: Duration = Duration::from_secs(1);
@@ -103,7 +104,14 @@ pub struct Quota(Arc<Inner>);
 struct Inner {
     db: PgPool,
     config: QuotaConfig,
-    known: Mutex<HashMap<CustomerId, Known>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    known: HashMap<CustomerId, Known>,
+    /// Bytes of the files of each customer that are arriving in this program.
+    reserved: HashMap<CustomerId, i64>,
 }
 
 struct Known {
@@ -113,7 +121,7 @@ struct Known {
 
 impl Quota {
     pub fn new(db: &PgPool, config: QuotaConfig) -> Self {
-        Self(Arc::new(Inner { db: db.clone(), config, known: Mutex::default() }))
+        Self(Arc::new(Inner { db: db.clone(), config, state: Mutex::default() }))
     }
 
     /// Returns the limit of a kind, in bytes or executions, if there is one.
@@ -137,56 +145,58 @@ impl Quota {
         size: usize,
     ) -> Result<(), Fault> {
         let size = i64::try_from(size).map_err(Fault::internal)?;
-        self.count(customer, kind, size, size).await.map(drop)
+        self.read(customer, kind).await?;
+        let mut state = self.state();
+        let left = state.left(self, customer, kind)?;
+        if left.is_some_and(|left| size > left) {
+            return Err(self.refused(kind));
+        }
+        state.count(customer, kind, size);
+        Ok(())
     }
 
-    /// Returns how much a customer has left, with the fault of more. Refuses a customer that has less than
-    /// this, or nothing, left. Counts nothing: [`Quota::claim`] does at the end.
-    pub(crate) async fn left(
-        &self,
-        customer: CustomerId,
-        kind: Kind,
-        announced: u64,
-    ) -> Result<Option<(u64, Fault)>, Fault> {
-        let announced = i64::try_from(announced).map_err(Fault::internal)?;
-        let Some((used, limit)) = self.count(customer, kind, announced, 0).await? else {
-            return Ok(None);
+    /// Reads the sums of a customer, unless they are known or not limited.
+    async fn read(&self, customer: CustomerId, kind: Kind) -> Result<(), Fault> {
+        let is_known = self.state().known.get(&customer).is_some_and(Known::is_fresh);
+        if is_known || self.limit(kind).is_none() {
+            return Ok(());
+        }
+        let used = store::of_customer(&self.0.db, customer, self.0.config.open_executions).await?;
+        let mut state = self.state();
+        state.known.retain(|_, known| known.is_fresh());
+        state.known.insert(customer, Known { read: Instant::now(), used });
+        Ok(())
+    }
+
+    /// Returns the fault of a customer that would exceed the limit, and counts it.
+    fn refused(&self, kind: Kind) -> Fault {
+        metrics::counter!(watch::REFUSED, "kind" => kind.name()).increment(1);
+        kind.exceeded(self.limit(kind).unwrap_or_default())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Returns how much a customer has left of a kind, if there is a limit. Refuses one that has nothing left, also if
+    /// nothing is added yet.
+    fn left(&self, quota: &Quota, customer: CustomerId, kind: Kind) -> Result<Option<i64>, Fault> {
+        let Some(limit) = quota.limit(kind) else { return Ok(None) };
+        let used = self.known.get(&customer).map_or(0, |known| known.used[kind as usize]);
+        let reserved = match kind {
+            Kind::Artifacts => self.reserved.get(&customer).copied().unwrap_or_default(),
+            _ => 0,
         };
-        Ok(Some(((limit - used).unsigned_abs(), kind.exceeded(limit))))
+        let left = limit.saturating_sub(used).saturating_sub(reserved);
+        if left > 0 { Ok(Some(left)) } else { Err(quota.refused(kind)) }
     }
 
-    /// Refuses a customer that would have more than its limit with `wanted` more, and counts `taken` of it.
-    /// Returns what the customer has, and its limit, if there is one.
-    async fn count(
-        &self,
-        customer: CustomerId,
-        kind: Kind,
-        wanted: i64,
-        taken: i64,
-    ) -> Result<Option<(i64, i64)>, Fault> {
-        let Some(limit) = self.limit(kind) else { return Ok(None) };
-        let is_known = self.known().get(&customer).is_some_and(Known::is_fresh);
-        if !is_known {
-            let used =
-                store::of_customer(&self.0.db, customer, self.0.config.open_executions).await?;
-            let mut known = self.known();
-            known.retain(|_, known| known.is_fresh());
-            known.insert(customer, Known { read: Instant::now(), used });
+    fn count(&mut self, customer: CustomerId, kind: Kind, size: i64) {
+        if let Some(known) = self.known.get_mut(&customer) {
+            known.used[kind as usize] += size;
         }
-        let mut known = self.known();
-        let Some(known) = known.get_mut(&customer) else { return Ok(None) };
-        let used = &mut known.used[kind as usize];
-        // A full customer is refused, also if nothing is added yet.
-        if used.saturating_add(wanted) > limit || *used == limit {
-            metrics::counter!(watch::REFUSED, "kind" => kind.name()).increment(1);
-            return Err(kind.exceeded(limit));
-        }
-        *used += taken;
-        Ok(Some((*used, limit)))
-    }
-
-    fn known(&self) -> MutexGuard<'_, HashMap<CustomerId, Known>> {
-        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

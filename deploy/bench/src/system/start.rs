@@ -82,7 +82,7 @@ impl Launch {
             programs,
             postgres,
             nats,
-            _dir: dir,
+            dir,
         };
         system.first_start = system.start().await?;
         system.rest().await;

@@ -21,7 +21,7 @@ use assay_auth::Caller;
 use assay_database::begin;
 use assay_proto::{
     CustomerId, Fault, ProjectId, UploadId,
-    catalog::{AppendUploadTarget, CreateUploadRequest, Upload, UploadFileHead},
+    catalog::{AppendUploadTarget, Upload, UploadCreation, UploadFileHead},
 };
 use assay_storage::Place;
 use tonic::Status;
@@ -65,22 +65,14 @@ impl Files {
     pub(super) async fn begin_upload(
         &self,
         caller: &Caller,
-        request: CreateUploadRequest,
+        project_id: &str,
+        creation: UploadCreation,
     ) -> Result<Upload, Status> {
-        let project = ProjectId::from_path(&request.project_id)?;
-        let CreateUploadRequest { name, content_type, metadata, size, sha256, .. } = request;
-        let head = UploadFileHead { name, content_type, sha256 };
-        let sha256 = rules::valid(&head)?;
-        if metadata.len() > LONGEST_METADATA {
-            let problem = format!("must have at most {LONGEST_METADATA} bytes");
-            return Err(Fault::invalid("metadata", problem).into());
-        }
-        if size < 0 {
-            return Err(Fault::invalid("length", "must not be negative").into());
-        }
+        let project = ProjectId::from_path(project_id)?;
+        let upload = valid(creation)?;
+        let size = upload.size;
         self.store.check_size(size)?;
         let writer = Writer::new(caller.customer, project, UploadId::new());
-        let upload = NewUpload { head, metadata, size, sha256 };
         let mut tx = begin(&self.db).await?;
         projects::lock_shared(&mut tx, caller.customer, project).await?;
         files::lock_quota(&mut tx, caller.customer).await?;
@@ -88,10 +80,46 @@ impl Files {
         store::insert(&mut tx, &writer, &upload).await?;
         tx.commit().await.map_err(Fault::from)?;
         if size == 0 {
-            let claimed = store::claim(&self.db, &writer, 0).await?;
-            let claimed = claimed.ok_or(Fault::NotFound("upload"))?;
-            self.complete(caller, &writer, &claimed, None).await?;
+            let completed = self.complete_empty(caller, &writer).await;
+            if completed.is_err() {
+                self.abandon(&writer).await;
+            }
+            completed?;
         }
         Ok(store::get(&self.db, caller.customer, project, writer.upload).await?)
     }
+
+    async fn complete_empty(&self, caller: &Caller, writer: &Writer) -> Result<(), Status> {
+        let claimed = store::claim(&self.db, writer, 0).await?;
+        let claimed = claimed.ok_or(Fault::NotFound("upload"))?;
+        self.complete(caller, writer, &claimed, None).await
+    }
+
+    /// Deletes an upload that its client does not know. If this fails, the upload expires.
+    async fn abandon(&self, writer: &Writer) {
+        let deleted = async {
+            let mut tx = begin(&self.db).await?;
+            removal::delete(&mut tx, writer.customer, writer.project, writer.upload).await?;
+            Ok::<_, Fault>(tx.commit().await?)
+        };
+        match deleted.await {
+            Ok(()) | Err(Fault::NotFound(_)) => {}
+            Err(fault) => tracing::warn!(%fault, "cannot delete an upload; it expires"),
+        }
+    }
+}
+
+/// Checks what a client has sent about an upload.
+fn valid(creation: UploadCreation) -> Result<NewUpload, Fault> {
+    let UploadCreation { name, content_type, metadata, size, sha256 } = creation;
+    let head = UploadFileHead { name, content_type, sha256 };
+    let sha256 = rules::valid(&head)?;
+    if metadata.len() > LONGEST_METADATA {
+        let problem = format!("must have at most {LONGEST_METADATA} bytes");
+        return Err(Fault::invalid("metadata", problem));
+    }
+    if size < 0 {
+        return Err(Fault::invalid("length", "must not be negative"));
+    }
+    Ok(NewUpload { head, metadata, size, sha256 })
 }

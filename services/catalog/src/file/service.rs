@@ -67,7 +67,9 @@ impl file_service_server::FileService for Files {
         request: Request<CreateUploadRequest>,
     ) -> Result<Response<Upload>, Status> {
         let caller = Caller::of(&request)?;
-        Ok(Response::new(self.begin_upload(&caller, request.into_inner()).await?))
+        let CreateUploadRequest { project_id, creation } = request.into_inner();
+        let creation = creation.unwrap_or_default();
+        Ok(Response::new(self.begin_upload(&caller, &project_id, creation).await?))
     }
 
     async fn get_upload(

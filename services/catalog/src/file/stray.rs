@@ -30,6 +30,16 @@ pub(super) async fn touch(db: impl PgExecutor<'_>, place: Place) -> Result<(), F
     taken(touched.bind(place.customer).bind(place.id).execute(db).await?.rows_affected())
 }
 
+/// Records that room for more bytes is claimed. Fails if they are being removed.
+pub(super) async fn grow(db: impl PgExecutor<'_>, place: Place, more: i64) -> Result<(), Fault> {
+    let grown = sqlx::query(
+        "update stray_content set size = size + $3, touched_at = now()
+         where customer_id = $1 and content_id = $2 and not is_removed",
+    );
+    let grown = grown.bind(place.customer).bind(place.id).bind(more);
+    taken(grown.execute(db).await?.rows_affected())
+}
+
 /// Returns what [touches](touch) bytes while they arrive.
 pub(super) fn renewal(db: &PgPool, place: Place) -> Renew {
     let db = db.clone();
@@ -52,12 +62,27 @@ fn taken(rows: u64) -> Result<(), Fault> {
 }
 
 /// Marks bytes as being removed. Returns whether they are not those of a file or an upload.
-pub(super) async fn condemn(db: impl PgExecutor<'_>, place: Place) -> Result<bool, Fault> {
+pub(super) async fn condemn(db: &PgPool, place: Place) -> Result<bool, Fault> {
     let condemned = sqlx::query(
         "update stray_content set is_removed = true where customer_id = $1 and content_id = $2",
     );
     let condemned = condemned.bind(place.customer).bind(place.id).execute(db).await?;
-    Ok(condemned.rows_affected() > 0)
+    if condemned.rows_affected() > 0 {
+        return Ok(true);
+    }
+    // The sweep has given the bytes up while they were being stored. This is a statement of its own, which sees what a
+    // transaction has done that the first one has waited for.
+    let given_up = sqlx::query(
+        "insert into stray_content (customer_id, folder_id, content_id, size, is_removed)
+         select $1, $2, $3, 0, true
+         where not exists (select from content where customer_id = $1 and id = $3)
+           and not exists (
+               select from upload_part where customer_id = $1 and content_id = $3
+           )
+         on conflict on constraint stray_content_pkey do nothing",
+    );
+    let given_up = given_up.bind(place.customer).bind(place.folder).bind(place.id);
+    Ok(given_up.execute(db).await?.rows_affected() > 0)
 }
 
 /// Deletes the row of bytes that were removed.

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use assay_database::Database;
 use assay_proto::Fault;
 use assay_runtime::Runtime;
-use assay_storage::Place;
+use assay_storage::{Place, Unstored};
+use tonic::Status;
 
 use super::{Files, resumable, stray};
 
@@ -51,6 +52,15 @@ impl Files {
         if let Err(fault) = self.try_remove(place).await {
             tracing::warn!(%fault, content.id = %place.id, "cannot remove a file; it is removed later");
         }
+    }
+
+    /// Removes what has arrived of a file that was not stored. One that may appear later is left to [`Files::sweep`], which
+    /// removes it when nothing writes it any more.
+    pub(super) async fn discard(&self, place: Place, unstored: Unstored) -> Status {
+        if !unstored.may_appear {
+            self.remove(place).await;
+        }
+        unstored.status
     }
 
     async fn try_remove(&self, place: Place) -> Result<(), Fault> {

@@ -6,7 +6,8 @@ use assay_proto::{
     ContentId, CustomerId, Fault, ProjectId,
     catalog::{StoredFile, UploadFileHead, UploadFileRequest},
 };
-use assay_storage::{Pieces, Place, Stored, Terms};
+use assay_storage::{Claim, Place, Room, Stored, Terms};
+use futures::FutureExt;
 use sqlx::{PgExecutor, PgTransaction};
 use tonic::{Status, Streaming};
 
@@ -25,57 +26,76 @@ impl Files {
         let (head, expected) = (opened.head.clone(), rules::valid(&opened.head)?);
         let announced = opened.target.size.unwrap_or_default().max(0);
         projects::find(&self.db, caller.customer, project).await?;
-        let _share = self.uploads.acquire(caller.customer).await?;
-        let left = self.left(&self.db, caller.customer, announced).await?;
-
         let place = store::place(caller.customer, project, ContentId::new());
-        stray::insert(&self.db, place, announced).await?;
-        let terms = Terms { left, sha256: expected, renew: stray::renewal(&self.db, place) };
-        match self.store(caller, place, head, opened.contents(), terms).await {
-            Ok((file, true)) => Ok(file),
-            Ok((file, false)) => {
-                self.remove(place).await;
-                Ok(file)
-            }
-            Err(status) => {
-                self.remove(place).await;
-                Err(status)
-            }
+        self.claim(place, announced).await?;
+        let terms = Terms {
+            room: self.room(place, announced),
+            sha256: expected,
+            renew: stray::renewal(&self.db, place),
+            turn: Some(self.turn(caller.customer)),
+        };
+        let stored = match self.store.receive(place, opened.contents(), terms).await {
+            Ok(stored) => stored,
+            Err(unstored) => return Err(self.discard(place, unstored).await),
+        };
+        let inserted = self.insert(caller, place, &head, &stored).await;
+        if !matches!(inserted, Ok((_, true))) {
+            self.remove(place).await;
         }
+        Ok(inserted?.0)
     }
 
-    /// Returns how many bytes the customer has left, with the fault of more. Fails if the announced ones are
-    /// more.
+    /// Records bytes before they are stored, and claims room for those that the client has announced.
+    async fn claim(&self, place: Place, announced: i64) -> Result<(), Fault> {
+        self.store.check_size(announced)?;
+        let mut tx = begin(&self.db).await?;
+        store::lock_quota(&mut tx, place.customer).await?;
+        self.left(&mut *tx, place.customer, announced).await?;
+        stray::insert(&mut *tx, place, announced).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Returns the room of a file, which grows with it; none without a limit.
+    fn room(&self, place: Place, announced: i64) -> Option<Room> {
+        self.limit()?;
+        let this = self.clone();
+        let more: Claim = Box::new(move |wanted| {
+            let this = this.clone();
+            async move { this.claim_more(place, wanted).await }.boxed()
+        });
+        Some(Room { claimed: announced.unsigned_abs(), more })
+    }
+
+    /// Claims room for up to this number of bytes more. Returns for how many, at least one.
+    async fn claim_more(&self, place: Place, wanted: u64) -> Result<u64, Fault> {
+        let mut tx = begin(&self.db).await?;
+        store::lock_quota(&mut tx, place.customer).await?;
+        let left = self.left(&mut *tx, place.customer, 1).await?;
+        let claimed = left.map_or(wanted, |left| left.min(wanted));
+        stray::grow(&mut *tx, place, i64::try_from(claimed).map_err(Fault::internal)?).await?;
+        tx.commit().await?;
+        Ok(claimed)
+    }
+
+    /// Returns how many bytes the customer has left, if there is a limit. Fails if the wanted ones are more, or if none is
+    /// left. The transaction has locked the quota.
     pub(super) async fn left(
         &self,
         db: impl PgExecutor<'_>,
         customer: CustomerId,
-        announced: i64,
-    ) -> Result<Option<(u64, Fault)>, Fault> {
-        self.store.check_size(announced)?;
+        wanted: i64,
+    ) -> Result<Option<u64>, Fault> {
         let Some(limit) = self.limit() else { return Ok(None) };
         let (stored, uploading) = stray::sizes(db, customer).await?;
         let left = limit.saturating_sub(stored).saturating_sub(uploading);
-        if announced > left || left <= 0 {
+        if wanted > left || left <= 0 {
             return Err(self.exceeded());
         }
-        Ok(Some((left.unsigned_abs(), self.exceeded())))
+        Ok(Some(left.unsigned_abs()))
     }
 
-    /// Stores the bytes, and inserts their file. Returns the file, and whether the bytes are its contents: they
-    /// are not if the project has them already.
-    async fn store(
-        &self,
-        caller: &Caller,
-        place: Place,
-        head: UploadFileHead,
-        pieces: Pieces,
-        terms: Terms,
-    ) -> Result<(StoredFile, bool), Status> {
-        let stored = self.store.receive(place, pieces, terms).await?;
-        Ok(self.insert(caller, place, &head, &stored).await?)
-    }
-
+    /// Inserts the file of stored bytes. Returns the file, and whether the bytes are its contents: they are not if the
+    /// project has them already.
     async fn insert(
         &self,
         caller: &Caller,
@@ -89,7 +109,7 @@ impl Files {
         Ok(inserted)
     }
 
-    /// Inserts the file of stored bytes as [`Files::store`] does, as a part of a transaction.
+    /// Inserts the file of stored bytes as [`Files::insert`] does, as a part of a transaction.
     pub(super) async fn insert_in(
         &self,
         tx: &mut PgTransaction<'_>,

@@ -193,6 +193,60 @@ async fn the_sweep_removes_what_an_abandoned_upload_has_left_and_nothing_else() 
 }
 
 #[tokio::test]
+async fn a_file_claims_room_before_it_is_stored() {
+    let world = World::start_with_files(1024, 1).await;
+    let user = world.user().await;
+    let project = user.project().await;
+    user.upload(&project, "a.msi", b"MSI").await.unwrap();
+    // 20 MiB are left. A file of unknown size claims 16 MiB at once.
+    let grow = "update content set size = (1::bigint << 30) - (20 << 20)";
+    sqlx::query(grow).execute(&world.db).await.unwrap();
+    let begun = messages(&project, "b.msi", b"MSI").into_iter().take(2);
+    let request = user.call(stream::iter(begun.collect::<Vec<_>>()).chain(stream::pending()));
+    let upload = user.files().upload_file(request).await.unwrap();
+    let claimed = assay_testkit::eventually("the claim", || async {
+        let size = sqlx::query_scalar("select sum(size)::bigint from stray_content");
+        let size: Option<i64> = size.fetch_one(&world.db).await.unwrap();
+        (size == Some(16 << 20)).then_some(())
+    });
+    claimed.await;
+    let large = vec![0; 5 << 20];
+    assert_eq!(fault(user.upload(&project, "c.msi", &large).await), "quota_exceeded");
+    drop(upload);
+    age(&world).await;
+    world.files.sweep().await.unwrap();
+    user.upload(&project, "c.msi", &large).await.unwrap();
+}
+
+#[tokio::test]
+async fn bytes_whose_storing_was_not_confirmed_are_left_to_the_sweep() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let (sender, receiver) = futures::channel::mpsc::unbounded();
+    let mut rest = messages(&project, "b.msi", b"MSI").into_iter();
+    sender.unbounded_send(rest.next().unwrap()).unwrap();
+    let mut upload = user.files().upload_file(user.call(receiver)).await.unwrap().into_inner();
+    let staged =
+        assay_testkit::eventually("the upload", || async { files_in(&world.folder).pop() });
+    // The file cannot get its name.
+    let staged = staged.await.to_string_lossy().into_owned();
+    let name = staged.strip_suffix("#1").expect("a file that is not complete");
+    std::fs::create_dir(name).unwrap();
+    rest.for_each(|message| sender.unbounded_send(message).unwrap());
+    assert_eq!(fault(upload.message().await), "unavailable");
+    world.files.sweep().await.unwrap();
+    assert_eq!(contents(&world).await, (0, 1), "the store may have the file later");
+
+    std::fs::remove_dir(name).unwrap();
+    std::fs::write(name, "MSI").unwrap();
+    age(&world).await;
+    world.files.sweep().await.unwrap();
+    assert_eq!(contents(&world).await, (0, 0));
+    assert_eq!(files_in(&world.folder), Vec::<PathBuf>::new());
+}
+
+#[tokio::test]
 async fn an_upload_that_the_sweep_has_given_up_is_not_stored() {
     let world = World::start().await;
     let user = world.user().await;

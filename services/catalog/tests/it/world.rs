@@ -33,6 +33,8 @@ pub(crate) struct World {
     /// The folder with the bytes of files.
     pub(crate) folder: PathBuf,
     pub(crate) files: Files,
+    /// The program whose tasks and uploads end together.
+    pub(crate) runtime: Runtime,
 }
 
 impl World {
@@ -63,14 +65,16 @@ impl World {
         let folder = test_dir().unwrap().join(Uuid::now_v7().to_string());
         let mut store = FileStoreConfig::folder(&folder);
         store.largest_file_mib = largest_file_mib.unwrap_or(store.largest_file_mib);
-        let files = Files::open(&db, &store, limits).unwrap();
-        let channel = serve(&db, &keys, encryption_keys, &files).await;
-        Self { db, database_url, keys, channel, folder, files }
+        let runtime = Runtime::new("catalog");
+        let files = Files::open(&runtime, &db, &store, limits).unwrap();
+        let channel = serve(&runtime, &db, &keys, encryption_keys, &files).await;
+        Self { db, database_url, keys, channel, folder, files, runtime }
     }
 
     /// Restarts the catalog with other encryption keys.
     pub(crate) async fn restarted_with(self, encryption_keys: SecretString) -> Self {
-        let channel = serve(&self.db, &self.keys, encryption_keys, &self.files).await;
+        let runtime = Runtime::new("catalog");
+        let channel = serve(&runtime, &self.db, &self.keys, encryption_keys, &self.files).await;
         Self { channel, ..self }
     }
 
@@ -111,19 +115,19 @@ impl World {
 const OPENINGS_INTERVAL: Duration = Duration::from_millis(20);
 
 async fn serve(
+    runtime: &Runtime,
     db: &PgPool,
     keys: &TestKeys,
     encryption_keys: SecretString,
     files: &Files,
 ) -> Channel {
-    let runtime = Runtime::new("catalog");
-    let openings = Openings::start(&runtime, db.clone(), OPENINGS_INTERVAL);
+    let openings = Openings::start(runtime, db.clone(), OPENINGS_INTERVAL);
     let seal = Seal::new(&SealConfig { encryption_keys }).unwrap();
     let shares = Shares::new(8);
     let services = assay_catalog::services(db, &shares, seal, openings, files.clone());
     let app = guard(services, keys.verifier(), &shares);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = grpc::serve(&runtime, listener, app, DESCRIPTORS).unwrap();
+    let address = grpc::serve(runtime, listener, app, DESCRIPTORS).unwrap();
     grpc::connect(&format!("http://{address}")).unwrap()
 }
 

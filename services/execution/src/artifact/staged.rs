@@ -66,7 +66,7 @@ impl Artifacts {
 }
 
 /// Makes stored files artifacts of an execution. Those whose name the execution has already are left
-/// out: the same attachment was sent before.
+/// out: the same attachment was sent before. Fails if one of the files is being removed.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -76,6 +76,8 @@ pub(crate) async fn insert(
     if staged.is_empty() {
         return Ok(());
     }
+    let ids: Vec<_> = staged.iter().map(|file| file.id).collect();
+    stray::lock(tx, customer, &ids).await?;
     let insert = sqlx::query(
         "with added as (
              insert into artifact (customer_id, id, execution_id, owner_id, name, content_type, size)
@@ -91,7 +93,7 @@ pub(crate) async fn insert(
     insert
         .bind(customer)
         .bind(execution)
-        .bind(staged.iter().map(|file| file.id).collect::<Vec<_>>())
+        .bind(ids)
         .bind(staged.iter().map(|file| file.name.as_str()).collect::<Vec<_>>())
         .bind(staged.iter().map(|file| file.content_type.as_str()).collect::<Vec<_>>())
         .bind(staged.iter().map(|file| file.size).collect::<Vec<_>>())

@@ -3,7 +3,7 @@
 use assay_proto::{ArtifactId, CustomerId, ExecutionId, Fault};
 use assay_storage::Renew;
 use futures::FutureExt;
-use sqlx::{FromRow, PgExecutor, PgPool};
+use sqlx::{FromRow, PgExecutor, PgPool, PgTransaction};
 
 /// A file that may be in the store without being an artifact.
 #[derive(FromRow)]
@@ -61,8 +61,28 @@ pub(super) async fn adopt(
     taken(adopted.bind(customer).bind(id).execute(db).await?.rows_affected())
 }
 
+/// Locks files that may become artifacts. Fails if one of them is being removed.
+pub(super) async fn lock(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    ids: &[ArtifactId],
+) -> Result<(), Fault> {
+    let locked = sqlx::query(
+        "select from stray_file
+         where customer_id = $1 and artifact_id = any($2) and not is_removed
+         order by artifact_id
+         for update",
+    );
+    let locked = locked.bind(customer).bind(ids).fetch_all(&mut **tx).await?;
+    if locked.len() == ids.len() { Ok(()) } else { Err(given_up()) }
+}
+
+fn given_up() -> Fault {
+    Fault::Unavailable("the upload was given up, and")
+}
+
 fn taken(rows: u64) -> Result<(), Fault> {
-    if rows == 1 { Ok(()) } else { Err(Fault::Unavailable("the upload was given up, and")) }
+    if rows == 1 { Ok(()) } else { Err(given_up()) }
 }
 
 /// Marks a file as being removed. Returns whether it is not an artifact.

@@ -2,9 +2,14 @@
 
 use anyhow::Result;
 use assay_execution::{QuotaConfig, list_usage, purge_deleted};
-use assay_proto::execution::{AddLaunchEntryRequest, AddedLaunchEntry, LaunchEntryKind};
+use assay_proto::execution::{
+    AddLaunchEntryRequest, AddedLaunchEntry, LaunchEntryKind, UploadArtifactRequest,
+    UploadArtifactTarget,
+};
 use assay_testkit::{TestUser, eventually};
+use futures::{StreamExt, stream};
 use serde_json::json;
+use tokio::task::JoinSet;
 use tonic::{Code, Status};
 use uuid::Uuid;
 
@@ -86,6 +91,57 @@ async fn files_are_refused_at_the_limit_until_others_are_removed() -> Result<()>
     world.change("delete from artifact where name = 'video'").await?;
     eventually("space", || async { world.upload_file(&other.id, "run.log").await.ok() }).await;
     assert!(is_counted(&world).await?);
+    Ok(())
+}
+
+/// Uploads of unknown size cannot exceed the limit together.
+#[tokio::test]
+async fn a_file_reserves_room_before_it_is_stored() -> Result<()> {
+    let world = World::with_quota(QuotaConfig { artifacts_gib: 1, ..Default::default() }).await?;
+    world.include(&[("a", 1)]).await?;
+    let execution = world.start().await?;
+    let message = |name: &str, chunk: Vec<u8>| {
+        let target = UploadArtifactTarget {
+            project_id: world.project.clone(),
+            execution_id: execution.id.clone(),
+            name: name.to_owned(),
+            ..UploadArtifactTarget::default()
+        };
+        UploadArtifactRequest {
+            target: Some(target),
+            chunk: chunk.into(),
+            ..UploadArtifactRequest::default()
+        }
+    };
+    // 20 MiB are left. A file of unknown size reserves 16 MiB at once.
+    let large =
+        "insert into artifact (customer_id, id, execution_id, owner_id, name, content_type, size)
+                 select customer_id, gen_random_uuid(), id, id, 'video', 'video/mp4',
+                        (1 << 30) - (20 << 20)
+                 from execution limit 1";
+    world.change(large).await?;
+    let slow = stream::iter([message("slow.log", b"x".to_vec())]).chain(stream::pending());
+    let request = world.user.call(slow);
+    let mut artifacts = world.artifacts();
+    let mut upload = JoinSet::new();
+    upload.spawn(
+        async move { artifacts.upload_artifact(request).await?.into_inner().message().await },
+    );
+    let send = async || {
+        let last = UploadArtifactRequest { last: true, ..UploadArtifactRequest::default() };
+        // Larger than what is left, and smaller than without the other file.
+        let rest = (0..5).map(|_| UploadArtifactRequest {
+            chunk: vec![0; 1 << 20].into(),
+            ..UploadArtifactRequest::default()
+        });
+        let messages = std::iter::once(message("large.log", Vec::new())).chain(rest).chain([last]);
+        let request = world.user.call(stream::iter(messages.collect::<Vec<_>>()));
+        world.artifacts().upload_artifact(request).await?.into_inner().message().await
+    };
+    let refused = eventually("a refusal", async || send().await.err()).await;
+    assert_eq!(reason(&refused), "quota_exceeded");
+    upload.abort_all();
+    eventually("the room of the upload that has gone", async || send().await.ok()).await;
     Ok(())
 }
 

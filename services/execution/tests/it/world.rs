@@ -98,8 +98,8 @@ impl World {
         let interval = Duration::from_secs(1);
         let openings = assay_catalog::Openings::start(&runtime, catalog_db.clone(), interval);
         let files = FileStoreConfig::folder(&test_dir()?.join(Uuid::now_v7().to_string()));
-        let files =
-            assay_catalog::Files::open(&catalog_db, &files, assay_catalog::FileConfig::default())?;
+        let limits = assay_catalog::FileConfig::default();
+        let files = assay_catalog::Files::open(&runtime, &catalog_db, &files, limits)?;
         let services = assay_catalog::services(&catalog_db, &Shares::new(8), seal, openings, files);
         let address = serve(&runtime, &keys, services, &Shares::new(8)).await?;
         let catalog_url = format!("http://{address}");

@@ -123,6 +123,11 @@ impl Shares {
         self.state().customers.get(&customer).map_or(0, |usage| usage.held)
     }
 
+    /// Whether another customer waits for a permit of this one: it holds none, or at least two fewer.
+    pub fn is_wanted_from(&self, customer: CustomerId) -> bool {
+        self.state().is_wanted_from(customer)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

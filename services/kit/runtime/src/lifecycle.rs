@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Error, anyhow};
 use futures::FutureExt;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
@@ -140,6 +140,15 @@ impl Runtime {
             runtime.fail(failure);
         };
         self.0.tasks.spawn(watched.instrument(span));
+    }
+
+    /// Runs work of a call that goes on if its caller has gone, and must end soon after [`Runtime::stopping`]. If it
+    /// fails, its caller does, and the program goes on.
+    pub fn spawn_call<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.0.tasks.spawn(work.in_current_span())
     }
 
     fn fail(&self, failure: Error) {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use assay_fair::Turn;
 use assay_proto::Fault;
 use aws_lc_rs::digest::{Context, SHA256};
 use bytes::Bytes;
@@ -14,19 +15,36 @@ const RENEWAL: Duration = Duration::from_secs(20);
 /// Records that the storing of a file goes on. The file is given up if this fails.
 pub type Renew = Box<dyn Fn() -> BoxFuture<'static, Result<(), Fault>> + Send + Sync>;
 
+/// Number of bytes for which room is claimed at once, unless more arrive.
+const ROOM: u64 = 16 << 20;
+
+/// Claims room for up to this number of bytes in the quota of a customer. Returns how many it has claimed, at least one.
+/// Fails without room.
+pub type Claim = Box<dyn Fn(u64) -> BoxFuture<'static, Result<u64, Fault>> + Send + Sync>;
+
+/// Room for a file in the quota of its customer.
+pub struct Room {
+    /// Number of bytes that are claimed.
+    pub claimed: u64,
+    /// Called before more bytes are stored.
+    pub more: Claim,
+}
+
 /// Conditions under which a file is stored, beside its maximum size.
 pub struct Terms {
-    /// Number of bytes that its customer has left, and the fault of more.
-    pub left: Option<(u64, Fault)>,
+    /// Room for the file; none if its customer has no limit, or if the room is claimed elsewhere.
+    pub room: Option<Room>,
     /// SHA-256 that the file must have.
     pub sha256: Option<[u8; 32]>,
     /// Called about every 20 seconds while the file arrives.
     pub renew: Renew,
+    /// Held while parts of the file are in memory; none if that is limited elsewhere.
+    pub turn: Option<Turn>,
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { left: None, sha256: None, renew: Box::new(|| async { Ok(()) }.boxed()) }
+        Self { room: None, sha256: None, renew: Box::new(|| async { Ok(()) }.boxed()), turn: None }
     }
 }
 
@@ -36,6 +54,20 @@ pub struct Stored {
     /// Size in bytes.
     pub size: i64,
     pub sha256: [u8; 32],
+}
+
+/// Why a file is not stored.
+#[derive(Debug)]
+pub struct Unstored {
+    pub status: Status,
+    /// Whether the store may have the file nevertheless, or get it later: the call that ends it has failed or was late.
+    pub may_appear: bool,
+}
+
+impl From<Unstored> for Status {
+    fn from(unstored: Unstored) -> Self {
+        unstored.status
+    }
 }
 
 /// A file that is arriving.
@@ -61,8 +93,10 @@ impl Arrival {
         if self.size > self.largest {
             return Err(too_large(self.largest).into());
         }
-        if let Some((_, exceeded)) = self.terms.left.take_if(|(left, _)| self.size > *left) {
-            return Err(exceeded.into());
+        if let Some(room) = &mut self.terms.room {
+            while self.size > room.claimed {
+                room.claimed += (room.more)((self.size - room.claimed).max(ROOM)).await?;
+            }
         }
         self.hash.update(piece);
         if self.renewed.elapsed() > RENEWAL {

@@ -7,6 +7,7 @@
 mod arrival;
 mod call;
 mod config;
+mod pace;
 #[cfg(test)]
 mod tests;
 
@@ -21,16 +22,16 @@ use object_store::{
     local::LocalFileSystem, path::Path, prefix::PrefixStore,
 };
 use secrecy::ExposeSecret;
-use tokio::time::timeout;
 use tonic::Status;
 use uuid::Uuid;
 
 use self::{
     arrival::{Arrival, too_large},
-    call::{TIMEOUT, available, measured, within},
+    call::{available, measured, within},
+    pace::Pace,
 };
 pub use self::{
-    arrival::{Renew, Stored, Terms, parse_sha256},
+    arrival::{Claim, Renew, Room, Stored, Terms, Unstored, parse_sha256},
     call::describe_metrics,
     config::FileStoreConfig,
 };
@@ -129,28 +130,33 @@ impl FileStore {
         Ok(self.receive(place, file, Terms::default()).await?.size)
     }
 
-    /// Stores a file. One that is incomplete or too large, or that does not meet the terms, is not stored.
+    /// Stores a file. One that is incomplete or too large, or that does not meet the terms, is not stored. If the store does
+    /// not confirm the end of a file, it may have the file later.
     pub async fn receive(
         &self,
         place: Place,
         mut file: impl Stream<Item = Result<Bytes, Status>> + Send + Unpin,
-        terms: Terms,
-    ) -> Result<Stored, Status> {
+        mut terms: Terms,
+    ) -> Result<Stored, Unstored> {
+        let unstored = |status, may_appear| Unstored { status, may_appear };
         let path = place.path();
-        let upload = available(measured("begin", self.store.put_multipart(&path)).await)?;
+        let upload = available(measured("begin", self.store.put_multipart(&path)).await);
+        let upload = upload.map_err(|fault| unstored(fault.into(), false))?;
         let part = if self.folder.is_some() { PART_OF_FOLDER } else { PART };
         let mut upload = WriteMultipart::new_with_chunk_size(upload, part);
+        let mut pacing = Pace::new(terms.turn.take(), part);
         let arrival = Arrival::new(terms, self.largest);
-        match fill(&mut upload, arrival, &mut file).await {
+        match fill(&mut upload, arrival, &mut pacing, &mut file).await {
             Ok(stored) => {
-                available(measured("finish", upload.finish()).await)?;
+                let finished = available(measured("finish", upload.finish()).await);
+                finished.map_err(|fault| unstored(fault.into(), true))?;
                 Ok(stored)
             }
             Err(status) => {
                 if let Err(error) = measured("abort", upload.abort()).await {
                     tracing::warn!(%error, "cannot abort an upload; its parts remain in the store");
                 }
-                Err(status)
+                Err(unstored(status, false))
             }
         }
     }
@@ -233,14 +239,16 @@ impl FileStore {
 async fn fill(
     upload: &mut WriteMultipart,
     mut arrival: Arrival,
+    pace: &mut Pace,
     file: &mut (impl Stream<Item = Result<Bytes, Status>> + Send + Unpin),
 ) -> Result<Stored, Status> {
-    let late = |_| Fault::Malformed("the body did not arrive in time".to_owned());
-    while let Some(piece) = timeout(TIMEOUT, file.next()).await.map_err(late)? {
-        let piece = piece?;
+    while let Some(mut piece) = pace.next(file).await? {
         arrival.add(&piece).await?;
-        available(measured("write", upload.wait_for_capacity(PARTS)).await)?;
-        upload.put(piece);
+        while !piece.is_empty() {
+            pace.begin().await?;
+            available(measured("write", upload.wait_for_capacity(PARTS)).await)?;
+            upload.put(piece.split_to(pace.take(piece.len())));
+        }
     }
     Ok(arrival.end()?)
 }

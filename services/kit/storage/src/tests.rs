@@ -1,3 +1,12 @@
+use std::{future::ready, time::Duration};
+
+use assay_fair::{Shares, Turn};
+use futures::FutureExt;
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::sleep,
+};
+
 use super::*;
 
 fn place() -> Place {
@@ -66,21 +75,70 @@ async fn a_broken_or_too_large_file_leaves_nothing() {
 async fn a_file_that_does_not_meet_its_terms_leaves_nothing() {
     let (folder, store) = opened();
     let file = || pieces(vec![Ok(Bytes::from_static(b"ab")), Ok(Bytes::from_static(b"c"))]);
-    let left = |bytes| Some((bytes, Fault::Refused { code: "full", reason: "full".to_owned() }));
-    let little = Terms { left: left(2), ..Terms::default() };
+    let little = Terms { room: Some(room(2)), ..Terms::default() };
     let refused = store.receive(place(), file(), little).await.unwrap_err();
-    assert_eq!(refused.message(), "full");
+    assert_eq!((refused.status.message(), refused.may_appear), ("full", false));
     let other = Terms { sha256: Some([0; 32]), ..Terms::default() };
-    let refused = store.receive(place(), file(), other).await.unwrap_err();
+    let refused = store.receive(place(), file(), other).await.unwrap_err().status;
     assert!(refused.message().contains("is not the SHA-256"), "{refused}");
     assert_eq!(files_in(folder.path()), Vec::<PathBuf>::new());
 
     // From FIPS 180-2.
     let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     let sha256 = parse_sha256("Digest", abc).unwrap();
-    let terms = Terms { left: left(3), sha256: Some(sha256), ..Terms::default() };
+    let terms = Terms { room: Some(room(3)), sha256: Some(sha256), ..Terms::default() };
     let stored = store.receive(place(), file(), terms).await.unwrap();
     assert_eq!(stored, Stored { size: 3, sha256 });
+}
+
+/// Room for this many bytes, which is claimed a byte at a time.
+fn room(bytes: usize) -> Room {
+    let left = Arc::new(Semaphore::new(bytes));
+    let more: Claim = Box::new(move |_| {
+        let claimed = left.try_acquire().map(SemaphorePermit::forget);
+        let full = || Fault::Refused { code: "full", reason: "full".to_owned() };
+        ready(claimed.map(|()| 1).map_err(|_| full())).boxed()
+    });
+    Room { claimed: 0, more }
+}
+
+#[tokio::test]
+async fn a_file_whose_end_has_failed_may_appear_later() {
+    let (folder, store) = opened();
+    let place = place();
+    // The file cannot get its name.
+    fs::create_dir_all(folder.path().join(place.path().to_string())).unwrap();
+    let failed =
+        store.receive(place, pieces(vec![Ok(Bytes::from_static(b"abc"))]), Terms::default());
+    assert!(failed.await.unwrap_err().may_appear);
+    let broken = pieces(vec![Err(Status::unavailable("gone"))]);
+    assert!(!store.receive(place, broken, Terms::default()).await.unwrap_err().may_appear);
+}
+
+/// A client that sends a byte each second, in parts that are never whole.
+#[tokio::test(start_paused = true)]
+async fn a_slow_file_is_rejected_while_another_customer_waits() {
+    let (_folder, store) = opened();
+    let shares = Shares::new(1);
+    let drip = || {
+        let bytes = stream::iter((0..60).map(|_| Ok::<_, Status>(Bytes::from_static(b"x"))));
+        bytes.then(|byte| async move {
+            sleep(Duration::from_secs(1)).await;
+            byte
+        })
+    };
+    let terms = || Terms { turn: Some(Turn::new(&shares, CustomerId::new())), ..Terms::default() };
+    let alone = store.receive(place(), drip().boxed(), terms()).await.unwrap();
+    assert_eq!(alone.size, 60);
+    let mut other = Turn::new(&shares, CustomerId::new());
+    let slow = store.receive(place(), drip().boxed(), terms());
+    let late = async {
+        sleep(Duration::from_secs(2)).await;
+        other.begin().await
+    };
+    let (slow, late) = tokio::join!(slow, late);
+    assert!(slow.unwrap_err().status.message().contains("slowly"));
+    late.unwrap();
 }
 
 #[tokio::test]

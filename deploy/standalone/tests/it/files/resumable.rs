@@ -1,6 +1,10 @@
 //! Uploads by the protocol tus, over connections that break.
 
-use std::{env, fs, os::unix::fs::symlink};
+use std::{
+    env, fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
 
 use assay_testkit::{Answer, Api, eventually, test_dir};
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -30,12 +34,14 @@ const PART: u64 = 16 << 20;
 const CLIENT: &str = "
 import { createReadStream, statSync } from 'node:fs';
 import { Upload } from 'tus-js-client';
-const { ENDPOINT, TOKEN, FILE } = process.env;
+const { ENDPOINT, TOKEN, FILE, CHUNK_SIZE, AT_ONCE } = process.env;
 const upload = new Upload(createReadStream(FILE), {
   endpoint: ENDPOINT,
   headers: { Authorization: `Bearer ${TOKEN}` },
   metadata: { filename: 'pad 1.img', filetype: 'application/x-raw-disk-image' },
   uploadSize: statSync(FILE).size,
+  chunkSize: Number(CHUNK_SIZE ?? Infinity),
+  uploadDataDuringCreation: AT_ONCE === 'true',
   retryDelays: Array(100).fill(100),
   onError: error => { console.error(error); process.exit(1); },
   onSuccess: ({ lastResponse }) => console.log(lastResponse.getHeader('Assay-File-Id')),
@@ -44,11 +50,11 @@ upload.start();
 ";
 
 /// Returns a request by the protocol.
-fn tus(api: &Api, method: Method, path: &str) -> RequestBuilder {
+pub(super) fn tus(api: &Api, method: Method, path: &str) -> RequestBuilder {
     api.request(method, path).header("Tus-Resumable", "1.0.0")
 }
 
-fn metadata(name: &str) -> String {
+pub(super) fn metadata(name: &str) -> String {
     format!("filename {}", BASE64_STANDARD.encode(name))
 }
 
@@ -72,7 +78,12 @@ pub(super) fn appending(api: &Api, upload: &str, offset: u64) -> RequestBuilder 
     request.header("Content-Type", "application/offset+octet-stream")
 }
 
-async fn append(api: &Api, upload: &str, offset: u64, body: impl Into<reqwest::Body>) -> Answer {
+pub(super) async fn append(
+    api: &Api,
+    upload: &str,
+    offset: u64,
+    body: impl Into<reqwest::Body>,
+) -> Answer {
     Answer::of(appending(api, upload, offset).body(body)).await
 }
 
@@ -88,7 +99,7 @@ pub(super) async fn offset(api: &Api, upload: &str) -> u64 {
 }
 
 /// Returns the file that the headers of a response lead to.
-async fn file(api: &Api, headers: &HeaderMap) -> Value {
+pub(super) async fn file(api: &Api, headers: &HeaderMap) -> Value {
     let file = api.get(headers["content-location"].to_str().unwrap()).await.ok();
     assert_eq!(headers["assay-file-id"], id(&file));
     file
@@ -219,7 +230,11 @@ async fn requests_that_violate_the_protocol_are_refused() {
     let uploads = format!("{project}/uploads");
     let options = Answer::of(customer.anonymous().request(Method::OPTIONS, &uploads)).await;
     assert_eq!(options.expect(204).headers["tus-version"], "1.0.0");
-    assert_eq!(options.headers["tus-extension"], "creation,expiration,checksum,termination");
+    assert_eq!(
+        options.headers["tus-extension"],
+        "creation,creation-with-upload,expiration,checksum,termination"
+    );
+    assert_eq!(options.headers["tus-max-size"], (5_u64 << 30).to_string());
     let upload = begun(api, &project, 6).await;
 
     for version in [None, Some("0.2.2")] {
@@ -237,6 +252,22 @@ async fn requests_that_violate_the_protocol_are_refused() {
     let other = tus(api, Method::PATCH, &upload).header("Upload-Offset", 0);
     let other = other.header("Content-Type", "application/octet-stream").body("abc");
     Answer::of(other).await.is_problem(415, "unsupported_media_type");
+    let typed = tus(api, Method::POST, &uploads).header("Upload-Length", 6);
+    let typed = typed.header("Upload-Metadata", metadata("a.img"));
+    let typed = typed.header("Content-Type", "application/octet-stream").body("abc");
+    Answer::of(typed).await.is_problem(415, "unsupported_media_type");
+    // A digest that is not checked is not accepted.
+    for (header, value) in
+        [("Content-Digest", repr_digest(ABC)), ("Digest", "SHA-256=x".to_owned())]
+    {
+        let digested = tus(api, Method::POST, &uploads).header("Upload-Length", 3);
+        let digested = digested.header("Upload-Metadata", metadata("a.img"));
+        Answer::of(digested.header(header, &value)).await.is_problem(422, "invalid");
+        let digested = appending(api, &upload, 0).header(header, value);
+        Answer::of(digested.body("abc")).await.is_problem(422, "invalid");
+    }
+    let digested = appending(api, &upload, 0).header("Repr-Digest", repr_digest(ABC));
+    Answer::of(digested.body("abc")).await.is_problem(422, "invalid");
     let nowhere = tus(api, Method::PATCH, &upload);
     let nowhere = nowhere.header("Content-Type", "application/offset+octet-stream").body("abc");
     Answer::of(nowhere).await.is_problem(400, "malformed");
@@ -249,16 +280,22 @@ async fn requests_that_violate_the_protocol_are_refused() {
     assert_eq!(offset(api, &upload).await, 0);
 }
 
+/// Returns a folder with the client of npm.
+pub(super) fn client_folder() -> PathBuf {
+    let folder = test_dir().unwrap().join(Uuid::now_v7().to_string());
+    fs::create_dir_all(&folder).unwrap();
+    symlink(at("target/tools/node/node_modules"), folder.join("node_modules")).unwrap();
+    fs::write(folder.join("client.mjs"), CLIENT).unwrap();
+    folder
+}
+
 /// The file is larger than the memory of the client, and ten connections break.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_client_of_npm_uploads_over_connections_that_break() {
     let customer = Customer::new().await;
     let api = &customer.api;
     let project = create_project(api).await;
-    let folder = test_dir().unwrap().join(Uuid::now_v7().to_string());
-    fs::create_dir_all(&folder).unwrap();
-    symlink(at("target/tools/node/node_modules"), folder.join("node_modules")).unwrap();
-    fs::write(folder.join("client.mjs"), CLIENT).unwrap();
+    let folder = client_folder();
     let mebibytes: u64 = mebibytes().parse().unwrap();
     let sha256 = write_file(&folder.join("pad.img"), mebibytes).await;
 
@@ -289,7 +326,7 @@ fn mebibytes() -> String {
 }
 
 /// Writes a file of different mebibytes, and returns its SHA-256 in hexadecimal digits, as Node computes it.
-async fn write_file(path: &std::path::Path, mebibytes: u64) -> String {
+pub(super) async fn write_file(path: &Path, mebibytes: u64) -> String {
     const WRITE: &str = "
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, writeSync } from 'node:fs';

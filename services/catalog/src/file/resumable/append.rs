@@ -1,15 +1,18 @@
 //! Requests that append to an upload.
 
+use std::time::Duration;
+
 use assay_auth::Caller;
 use assay_database::begin;
 use assay_proto::{
-    Fault,
+    Fault, Piece,
     catalog::{AppendUploadRequest, AppendUploadTarget, Upload},
 };
 use assay_rpc::body;
 use assay_storage::{Place, Stored, Terms};
+use futures::Stream;
+use tokio::time::sleep;
 use tonic::{Status, Streaming};
-use tracing::Instrument;
 
 use super::{
     Writer,
@@ -19,36 +22,88 @@ use super::{
 };
 use crate::file::{Files, stray};
 
+/// Time that a request has to end when the program stops. Bytes that it stores until then are counted.
+const LAST_SECONDS: Duration = Duration::from_secs(10);
+
 impl Files {
-    /// Appends a body to an upload. Goes on if the client breaks off, so that what has arrived is stored.
-    #[expect(clippy::disallowed_methods, reason = "the task ends with the body")]
+    /// Appends a body to an upload, which may begin with it. Goes on if the client breaks off, so that what has arrived is
+    /// stored.
     pub(in crate::file) async fn append(
         &self,
         caller: &Caller,
         messages: Streaming<AppendUploadRequest>,
     ) -> Result<Upload, Status> {
         let (target, pieces) = body::open(messages).await?;
-        let writer = Writer::of(caller.customer, &target)?;
         let checksum = Checksum::of(&target)?;
-        let share = self.uploads.acquire(caller.customer).await?;
         let (this, caller) = (self.clone(), caller.clone());
-        let appending = async move {
-            let _share = share;
-            let Some(upload) = store::claim(&this.db, &writer, target.offset).await? else {
-                return this.without_claim(&writer, &target).await;
-            };
-            let written = match lacking(&upload, &target) {
-                Ok(lacking) => {
-                    let body = Arriving::new(pieces, lacking, checksum);
-                    this.write(&caller, &writer, (&upload, target.offset), body).await
-                }
-                Err(fault) => Err(fault.into()),
-            };
-            store::release(&this.db, &writer).await?;
-            written?;
-            Ok(store::get(&this.db, writer.customer, writer.project, writer.upload).await?)
+        let appending = async move { this.append_to(&caller, target, pieces, checksum).await };
+        self.runtime.spawn_call(appending).await.map_err(Fault::internal)?
+    }
+
+    /// Appends a body to an upload. One that begins with the body is deleted if it does not arrive, since the client does
+    /// not know it yet.
+    async fn append_to(
+        &self,
+        caller: &Caller,
+        mut target: AppendUploadTarget,
+        pieces: impl Stream<Item = Result<Piece, Status>> + Send + 'static,
+        checksum: Option<Checksum>,
+    ) -> Result<Upload, Status> {
+        let creation = target.creation.take();
+        let is_new = creation.is_some();
+        if let Some(creation) = creation {
+            target.id = self.begin_upload(caller, &target.project_id, creation).await?.id;
+            target.offset = 0;
+        }
+        let writer = Writer::of(caller.customer, &target)?;
+        let appended = self.append_as(caller, &writer, &target, (pieces, checksum)).await;
+        if is_new && appended.is_err() {
+            self.abandon(&writer).await;
+        }
+        appended
+    }
+
+    /// Appends a body as the only request that does so.
+    async fn append_as(
+        &self,
+        caller: &Caller,
+        writer: &Writer,
+        target: &AppendUploadTarget,
+        (pieces, checksum): (
+            impl Stream<Item = Result<Piece, Status>> + Send + 'static,
+            Option<Checksum>,
+        ),
+    ) -> Result<Upload, Status> {
+        let Some(upload) = store::claim(&self.db, writer, target.offset).await? else {
+            return self.without_claim(writer, target).await;
         };
-        tokio::spawn(appending.in_current_span()).await.map_err(Fault::internal)?
+        let written = match lacking(&upload, target) {
+            Ok(lacking) => {
+                let body = Arriving::new(pieces, lacking, checksum, self.runtime.stopping());
+                let written = self.write(caller, writer, (&upload, target.offset), body);
+                self.before_the_end(written).await
+            }
+            Err(fault) => Err(fault.into()),
+        };
+        store::release(&self.db, writer).await?;
+        written?;
+        Ok(store::get(&self.db, writer.customer, writer.project, writer.upload).await?)
+    }
+
+    /// Does work that must not outlive the program.
+    async fn before_the_end(
+        &self,
+        work: impl Future<Output = Result<(), Status>>,
+    ) -> Result<(), Status> {
+        let stopping = self.runtime.stopping();
+        let stopped = async {
+            stopping.cancelled().await;
+            sleep(LAST_SECONDS).await;
+        };
+        tokio::select! {
+            done = work => done,
+            () = stopped => Err(Fault::Unavailable("the catalog").into()),
+        }
     }
 
     /// Returns the upload if it lacks nothing, or why the request cannot append to it.
@@ -76,6 +131,10 @@ impl Files {
         (upload, mut position): (&Claimed, i64),
         mut body: Arriving,
     ) -> Result<(), Status> {
+        if upload.size == position {
+            // An empty file, whose storing has failed when the upload began.
+            return self.complete(caller, writer, upload, None).await;
+        }
         while body.has_more().await {
             let place = writer.new_place();
             let part = self.store_part(writer, place, &mut body).await?;
@@ -98,16 +157,18 @@ impl Files {
         // The size of the upload counts against the quota, not that of its parts.
         stray::insert(&self.db, place, 0).await?;
         let renew = store::renewal(&self.db, writer, vec![place]);
-        let terms = Terms { renew, ..Terms::default() };
-        let stored = self.store.receive(place, body.part(), terms).await;
-        let stored = stored.and_then(|stored| {
-            body.check_part()?;
-            Ok(stored)
-        });
-        if stored.is_err() {
+        let terms = Terms { renew, turn: Some(self.turn(writer.customer)), ..Terms::default() };
+        let (uploads, customer) = (self.uploads.clone(), writer.customer);
+        let part = body.part(move || uploads.is_wanted_from(customer));
+        let stored = match self.store.receive(place, part, terms).await {
+            Ok(stored) => stored,
+            Err(unstored) => return Err(self.discard(place, unstored).await),
+        };
+        if let Err(fault) = body.check_part() {
             self.remove(place).await;
+            return Err(fault.into());
         }
-        stored
+        Ok(stored)
     }
 
     /// Counts the bytes of a stored part.

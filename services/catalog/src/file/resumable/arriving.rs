@@ -9,7 +9,8 @@ use futures::{
     Stream, StreamExt,
     stream::{self, BoxStream},
 };
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use super::checksum::Checksum;
@@ -19,6 +20,13 @@ const PART: usize = 16 << 20;
 
 /// Maximum pause of a client. The gateway ends a request earlier.
 const PAUSE: Duration = Duration::from_secs(25);
+
+/// Interval in which a client that sends nothing is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Time from which a part ends early if its turn is wanted. It is shorter than the time in which the store receives a part of
+/// its own from a slow client.
+const TURN: Duration = Duration::from_secs(5);
 
 /// The end of a body.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,6 +46,10 @@ pub(super) struct Arriving {
     lacking: usize,
     end: Option<End>,
     checksum: Option<Checksum>,
+    /// Cancelled when the program stops. The body ends then, so that what has arrived is stored.
+    stopping: CancellationToken,
+    /// Time of the last piece.
+    heard: Instant,
 }
 
 impl Arriving {
@@ -46,23 +58,37 @@ impl Arriving {
         pieces: impl Stream<Item = Result<Piece, Status>> + Send + 'static,
         lacking: usize,
         checksum: Option<Checksum>,
+        stopping: CancellationToken,
     ) -> Self {
-        Self { pieces: pieces.boxed(), rest: Bytes::new(), lacking, end: None, checksum }
+        let (pieces, rest, heard) = (pieces.boxed(), Bytes::new(), Instant::now());
+        Self { pieces, rest, lacking, end: None, checksum, stopping, heard }
     }
 
     /// Waits for bytes of the next part. Returns whether there are some.
     pub(super) async fn has_more(&mut self) -> bool {
-        while self.rest.is_empty() && self.end.is_none() {
-            if self.lacking == 0 {
-                self.end = Some(End::Whole);
-                break;
-            }
-            match timeout(PAUSE, self.pieces.next()).await {
-                Ok(Some(Ok(piece))) => self.add(piece),
-                Ok(None | Some(Err(_))) | Err(_) => self.end = Some(End::Broken),
-            }
+        while self.is_silent() {
+            self.listen().await;
         }
         !self.rest.is_empty()
+    }
+
+    /// Whether bytes of the next part may arrive, and none has.
+    fn is_silent(&self) -> bool {
+        self.rest.is_empty() && self.end.is_none()
+    }
+
+    /// Waits for the next piece, for a second at most.
+    async fn listen(&mut self) {
+        if self.lacking == 0 {
+            self.end = Some(End::Whole);
+            return;
+        }
+        let next = timeout(LOOK, self.pieces.next());
+        match self.stopping.run_until_cancelled(next).await {
+            Some(Ok(Some(Ok(piece)))) => self.add(piece),
+            Some(Err(_)) if self.heard.elapsed() < PAUSE => {}
+            _ => self.end = Some(End::Broken),
+        }
     }
 
     fn add(&mut self, Piece { chunk, last, .. }: Piece) {
@@ -70,6 +96,7 @@ impl Arriving {
             self.end = Some(End::TooLong);
             return;
         };
+        self.heard = Instant::now();
         self.lacking = lacking;
         if let Some(checksum) = &mut self.checksum {
             checksum.add(&chunk);
@@ -80,18 +107,17 @@ impl Arriving {
         }
     }
 
-    /// Returns the bytes of the next part as they arrive. A body with a checksum is one part.
+    /// Returns the bytes of the next part as they arrive. A body with a checksum is one part. Another part ends early
+    /// when it has taken some seconds and is `wanted`: what has arrived is stored, and others can go on.
     pub(super) fn part(
         &mut self,
+        wanted: impl Fn() -> bool + Send + 'static,
     ) -> Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send + '_>> {
         let room = if self.checksum.is_some() { usize::MAX } else { PART };
-        Box::pin(stream::unfold((self, room), |(body, room)| async move {
-            if room == 0 || !body.has_more().await {
-                return None;
-            }
-            let piece = body.rest.split_to(body.rest.len().min(room));
-            let room = room - piece.len();
-            Some((Ok(piece), (body, room)))
+        let part = Part { body: self, room, ends_at: None, wanted };
+        Box::pin(stream::unfold(part, |mut part| async move {
+            let piece = part.next().await?;
+            Some((Ok(piece), part))
         }))
     }
 
@@ -112,6 +138,41 @@ impl Arriving {
             Some(End::TooLong) => Err(too_long()),
             Some(End::Broken) | None => Err(broken()),
         }
+    }
+}
+
+/// A part of a body, while it is taken.
+struct Part<'b, W> {
+    body: &'b mut Arriving,
+    /// Number of bytes that it may take. A body that must be one part has more room than that of a part.
+    room: usize,
+    /// Time from which it ends if its turn is wanted.
+    ends_at: Option<Instant>,
+    wanted: W,
+}
+
+impl<W: Fn() -> bool> Part<'_, W> {
+    async fn next(&mut self) -> Option<Bytes> {
+        if self.room == 0 {
+            return None;
+        }
+        if self.room < PART {
+            // The store asks for the second piece when the turn of the part has come.
+            self.ends_at.get_or_insert_with(|| Instant::now() + TURN);
+        }
+        while self.body.is_silent() && !self.is_over() {
+            self.body.listen().await;
+        }
+        if self.body.rest.is_empty() || self.is_over() {
+            return None;
+        }
+        let piece = self.body.rest.split_to(self.body.rest.len().min(self.room));
+        self.room -= piece.len();
+        Some(piece)
+    }
+
+    fn is_over(&self) -> bool {
+        self.ends_at.is_some_and(|end| Instant::now() >= end) && (self.wanted)()
     }
 }
 
@@ -142,10 +203,11 @@ mod tests {
         lacking: usize,
         checksum: Option<Checksum>,
     ) -> (Vec<usize>, bool) {
-        let mut body = Arriving::new(stream::iter(pieces), lacking, checksum);
+        let mut body =
+            Arriving::new(stream::iter(pieces), lacking, checksum, CancellationToken::new());
         let mut sizes = Vec::new();
         while body.has_more().await {
-            let part: Vec<Bytes> = body.part().try_collect().await.unwrap();
+            let part: Vec<Bytes> = body.part(|| false).try_collect().await.unwrap();
             if body.check_part().is_err() {
                 return (sizes, false);
             }
@@ -184,5 +246,41 @@ mod tests {
         assert_eq!(parts(other, 100, checksum_of_another()).await, (vec![], false));
         let broken = vec![Ok(piece(5, false))];
         assert_eq!(parts(broken, 100, checksum_of_another()).await, (vec![], false));
+    }
+
+    /// A client that sends ten bytes a second.
+    fn drip() -> impl Stream<Item = Result<Piece, Status>> + Send + 'static {
+        stream::iter(0..100).then(|_| async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Ok(piece(10, false))
+        })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_part_ends_early_if_its_turn_is_wanted() {
+        let mut body = Arriving::new(drip(), 1000, None, CancellationToken::new());
+        let mut sizes = Vec::new();
+        while body.has_more().await {
+            let part: Vec<Bytes> = body.part(|| true).try_collect().await.unwrap();
+            sizes.push(part.len());
+        }
+        assert_eq!(sizes.iter().sum::<usize>(), 100, "nothing is lost");
+        assert!(sizes.iter().all(|size| (1..10).contains(size)), "{sizes:?}");
+        let mut body = Arriving::new(drip(), 1000, None, CancellationToken::new());
+        assert!(body.has_more().await);
+        let part: Vec<Bytes> = body.part(|| false).try_collect().await.unwrap();
+        assert_eq!(part.len(), 100);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_ends_when_the_program_stops() {
+        let stopping = CancellationToken::new();
+        let pending = stream::iter([Ok(piece(5, false))]).chain(stream::pending());
+        let mut body = Arriving::new(pending, 100, None, stopping.clone());
+        assert!(body.has_more().await);
+        stopping.cancel();
+        let part: Vec<Bytes> = body.part(|| false).try_collect().await.unwrap();
+        assert_eq!(part.concat().len(), 5);
+        assert!(!body.has_more().await && body.check_end().is_err());
     }
 }

@@ -57,18 +57,18 @@ impl Files {
         let place = writer.new_place();
         stray::insert(&self.db, place, 0).await?;
         let renewed = last.into_iter().chain([place]).collect();
-        let terms = Terms { renew: store::renewal(&self.db, writer, renewed), ..Terms::default() };
+        let renew = store::renewal(&self.db, writer, renewed);
+        let terms = Terms { renew, turn: Some(self.turn(writer.customer)), ..Terms::default() };
         let files = self.store.clone();
         let pieces = stream::iter(parts.into_iter().chain(last)).then(move |part| {
             let files = files.clone();
-            async move { Ok::<_, Fault>(files.get(part).await?.1) }
+            async move { Ok::<_, Fault>(files.get(part).await.map_err(lost)?.1) }
         });
         let pieces = pieces.try_flatten().map_err(Status::from).boxed();
-        let stored = self.store.receive(place, pieces, terms).await;
-        if stored.is_err() {
-            self.remove(place).await;
+        match self.store.receive(place, pieces, terms).await {
+            Ok(stored) => Ok((place, stored)),
+            Err(unstored) => Err(self.discard(place, unstored).await),
         }
-        Ok((place, stored?))
     }
 
     /// Inserts the file of an upload. Returns whether the stored bytes are its contents: they are not if the project has
@@ -98,5 +98,16 @@ impl Files {
         store::finish(&mut tx, writer, FileId::from_record(&file.id)?).await?;
         tx.commit().await?;
         Ok(is_new)
+    }
+}
+
+/// Returns the conflict of an upload of which the store does not have a part any more.
+fn lost(fault: Fault) -> Fault {
+    match fault {
+        Fault::NotFound(_) => Fault::Conflict {
+            code: "upload_part_missing",
+            reason: "the store of files has lost a part of the upload: delete the upload, and begin it again".to_owned(),
+        },
+        other => other,
     }
 }

@@ -1,10 +1,14 @@
 //! Uploads in several requests: what they count against the quota, and what remains of those that do not end.
 
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use assay_proto::catalog::*;
 use assay_testkit::eventually;
 use futures::{StreamExt, stream};
+use tokio::{task::JoinSet, time::sleep};
 
 use super::{contents, download, files_in};
 use crate::{
@@ -15,13 +19,13 @@ use crate::{
 /// Size of the parts in which uploads are stored, in bytes.
 const PART: usize = 16 << 20;
 
+fn creation(size: i64) -> Option<UploadCreation> {
+    Some(UploadCreation { name: "a.img".to_owned(), size, ..UploadCreation::default() })
+}
+
 pub(crate) async fn begin(user: &User, project: &Project, size: i64) -> Answer<Upload> {
-    let request = CreateUploadRequest {
-        project_id: project.id.clone(),
-        name: "a.img".to_owned(),
-        size,
-        ..CreateUploadRequest::default()
-    };
+    let creation = creation(size);
+    let request = CreateUploadRequest { project_id: project.id.clone(), creation };
     Ok(user.files().create_upload(user.call(request)).await?.into_inner())
 }
 
@@ -217,4 +221,149 @@ async fn a_request_that_has_died_gives_way() {
     assert_eq!(fault(append(&user, &upload, 3, b"def").await), "upload_in_use");
     sqlx::query(die).bind("3 minutes").execute(&world.db).await.unwrap();
     assert!(append(&user, &upload, 3, b"def").await.unwrap().file_id.is_some());
+}
+
+/// Begins requests that send some bytes, and then nothing more.
+async fn drip(user: &User, project: &Project, count: usize) -> (Vec<Upload>, JoinSet<()>) {
+    let (mut uploads, mut requests) = (Vec::new(), JoinSet::new());
+    for _ in 0..count {
+        let upload = begin(user, project, 100).await.unwrap();
+        let beginning = stream::iter(messages(&upload, 0, b"slow"));
+        let beats = stream::unfold((), |()| async {
+            sleep(Duration::from_secs(1)).await;
+            Some((AppendUploadRequest { chunk: "x".into(), ..Default::default() }, ()))
+        });
+        let (mut files, request) = (user.files(), user.call(beginning.chain(beats)));
+        requests.spawn(async move {
+            let answer = files.append_upload(request).await.unwrap().into_inner().message().await;
+            drop(answer);
+        });
+        uploads.push(upload);
+    }
+    (uploads, requests)
+}
+
+#[tokio::test]
+async fn slow_requests_of_two_customers_give_way_to_a_third_and_keep_what_has_arrived() {
+    let world = World::start().await;
+    let (first, second, third) = (world.user().await, world.user().await, world.user().await);
+    let project = first.project().await;
+    let (uploads, _requests) = drip(&first, &project, 12).await;
+    let (_, _others) = drip(&second, &second.project().await, 4).await;
+    let begun =
+        eventually("all permits", || async { (files_in(&world.folder).len() == 16).then_some(()) });
+    begun.await;
+
+    let begun = Instant::now();
+    third.upload(&third.project().await, "a.msi", b"MSI").await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    let kept = eventually("a part that has ended early", || async {
+        let offsets = stream::iter(&uploads).then(|upload| get(&first, upload));
+        let offsets: Vec<_> = offsets.map(|upload| upload.unwrap().offset).collect().await;
+        offsets.into_iter().find(|offset| *offset > 0)
+    });
+    assert!(kept.await >= 4);
+}
+
+#[tokio::test]
+async fn a_program_that_stops_stores_what_has_arrived_and_lets_go_of_the_upload() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let upload = begin(&user, &project, 10 << 20).await.unwrap();
+    let body = vec![1; 3 << 20];
+    let pending = stream::iter(messages(&upload, 0, &body)).chain(stream::pending());
+    let request = user.files().append_upload(user.call(pending)).await.unwrap();
+    let mut requests = JoinSet::new();
+    requests.spawn(async move { request.into_inner().message().await });
+    let begun = eventually("the part", || async {
+        let sizes = files_in(&world.folder).into_iter().map(|path| path.metadata().unwrap().len());
+        (sizes.sum::<u64>() >= 3 << 20).then_some(())
+    });
+    begun.await;
+
+    world.runtime.stop(Duration::from_secs(20)).await.unwrap();
+    let state = "select received, writer_id is null from upload";
+    let state: (i64, bool) = sqlx::query_as(state).fetch_one(&world.db).await.unwrap();
+    assert_eq!(state, (3 << 20, true));
+}
+
+#[tokio::test]
+async fn an_empty_file_that_cannot_be_stored_leaves_no_upload() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    std::fs::remove_dir_all(&world.folder).unwrap();
+    std::fs::write(&world.folder, "not a folder").unwrap();
+    assert_eq!(fault(begin(&user, &project, 0).await), "unavailable");
+    assert_eq!(uploads(&world).await, (0, 0));
+    std::fs::remove_file(&world.folder).unwrap();
+    std::fs::create_dir(&world.folder).unwrap();
+    assert!(begin(&user, &project, 0).await.unwrap().file_id.is_some());
+
+    // A program may have died before it has stored the file.
+    let kept = begin(&user, &project, 0).await.unwrap();
+    let die = "update upload set file_id = null where id = $1::uuid";
+    sqlx::query(die).bind(&kept.id).execute(&world.db).await.unwrap();
+    assert!(append(&user, &kept, 0, b"").await.unwrap().file_id.is_some());
+}
+
+#[tokio::test]
+async fn an_upload_whose_part_is_lost_is_a_conflict() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let upload = begin(&user, &project, 6).await.unwrap();
+    append(&user, &upload, 0, b"abc").await.unwrap();
+    for part in files_in(&world.folder) {
+        std::fs::remove_file(part).unwrap();
+    }
+    let lost = append(&user, &upload, 3, b"def").await.unwrap_err();
+    assert!(lost.message().contains("begin it again"), "{lost}");
+    assert_eq!(fault(Err::<(), _>(lost)), "upload_part_missing");
+    delete(&user, &upload).await.unwrap();
+    world.files.sweep().await.unwrap();
+    assert_eq!((uploads(&world).await, contents(&world).await), ((0, 0), (0, 0)));
+}
+
+/// The messages of a request that begins an upload with its body, without the last one.
+fn creating(project: &Project, size: i64, body: &[u8]) -> Vec<AppendUploadRequest> {
+    let upload = Upload { project_id: project.id.clone(), ..Upload::default() };
+    let mut messages = messages(&upload, 0, body);
+    messages[0].target.as_mut().unwrap().creation = creation(size);
+    messages
+}
+
+#[tokio::test]
+async fn an_upload_begins_with_all_of_a_body_or_not_at_all() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let last = || AppendUploadRequest { last: true, ..AppendUploadRequest::default() };
+    let send = async |messages: Vec<AppendUploadRequest>| {
+        let request = user.call(stream::iter(messages));
+        let mut answer = user.files().append_upload(request).await?.into_inner();
+        Ok::<_, tonic::Status>(answer.message().await?.expect("the upload"))
+    };
+    let mut whole = creating(&project, 3, b"abc");
+    whole.push(last());
+    let whole = send(whole).await.unwrap();
+    assert_eq!((whole.offset, whole.file_id.is_some()), (3, true));
+    let mut beginning = creating(&project, 6, b"abc");
+    beginning.push(last());
+    let beginning = send(beginning).await.unwrap();
+    assert_eq!((beginning.offset, &beginning.file_id), (3, &None));
+    assert!(append(&user, &beginning, 3, b"def").await.unwrap().file_id.is_some());
+    let mut empty = creating(&project, 0, b"");
+    empty.push(last());
+    assert!(send(empty).await.unwrap().file_id.is_some());
+    assert_eq!(uploads(&world).await, (3, 0));
+
+    assert_eq!(fault(send(creating(&project, 6, b"abc")).await), "malformed", "it breaks off");
+    let mut long = creating(&project, 2, b"abc");
+    long.push(last());
+    assert_eq!(fault(send(long).await), "too_large");
+    world.files.sweep().await.unwrap();
+    assert_eq!(uploads(&world).await, (3, 0));
+    assert_eq!(contents(&world).await.1, 0);
 }

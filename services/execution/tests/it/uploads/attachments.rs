@@ -4,6 +4,7 @@ use std::io::{Cursor, Read};
 
 use anyhow::Result;
 use assay_proto::execution::{Execution, FormFile, OpenExecutionInput};
+use assay_testkit::eventually;
 use zip::ZipArchive;
 
 use super::only_instance;
@@ -110,5 +111,30 @@ async fn a_repeated_report_has_no_effect_and_that_of_another_reporter_has() -> R
     assert_eq!(accepted, [accepted[0], accepted[0], 0]);
     assert_eq!(world.count("select count(*) from artifact").await?, 4);
     assert_eq!(world.count("select count(*) from stray_file").await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_attachment_that_is_being_removed_does_not_become_an_artifact() -> Result<()> {
+    let world = World::new().await?;
+    // The results wait while their files are stored.
+    let mut lock = assay_database::begin(&world.db).await?;
+    sqlx::query("lock table test_report in exclusive mode").execute(&mut *lock).await?;
+    let removal = async {
+        let stored = async || {
+            (world.count("select count(*) from stray_file").await.ok()? == 2).then_some(())
+        };
+        eventually("the files", stored).await;
+        world.change("update stray_file set is_removed = true").await?;
+        lock.commit().await?;
+        anyhow::Ok(())
+    };
+
+    let (uploaded, removed) = tokio::join!(world.upload(&[ALLURE]), removal);
+
+    removed?;
+    assert!(uploaded.is_err(), "the results refer to the files");
+    assert_eq!(world.count("select count(*) from artifact").await?, 0);
+    assert_eq!(world.count("select count(*) from execution").await?, 0);
     Ok(())
 }

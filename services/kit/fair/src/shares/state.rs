@@ -134,6 +134,17 @@ impl State {
         eligible.map(|(held, _, customer)| (*customer, *held))
     }
 
+    /// Whether a customer waits that holds no permit, or at least two fewer than this one.
+    pub(super) fn is_wanted_from(&self, customer: CustomerId) -> bool {
+        let held = self.customers.get(&customer).map_or(0, |usage| usage.held);
+        let waits = |other: &CustomerId| {
+            let usage = self.customers.get(other);
+            usage.is_some_and(|usage| usage.waiting.iter().any(|waiter| !waiter.has_gone()))
+        };
+        let holds_fewer = |holds: usize| holds < held && (holds == 0 || holds + 1 < held);
+        self.queue.iter().any(|(holds, _, other)| holds_fewer(*holds) && waits(other))
+    }
+
     /// Removes the next waiter, unless what it waits for is not free. Then nobody overtakes it.
     pub(super) fn pop_next(&mut self) -> Option<(CustomerId, Waiter)> {
         loop {

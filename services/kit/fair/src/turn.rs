@@ -1,0 +1,94 @@
+//! Permits of work that waits for its client in between, such as an upload.
+
+use std::time::Duration;
+
+use assay_proto::{CustomerId, Fault};
+use tokio::time::Instant;
+
+use crate::{Share, Shares};
+
+/// Maximum wait for a permit. It is longer than the time after which slow work gives one back.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A permit that long work takes and gives back in turns. So customers whose clients are slow do not keep other
+/// customers waiting, however many they are.
+#[derive(Debug)]
+pub struct Turn {
+    shares: Shares,
+    customer: CustomerId,
+    /// The permit, and since when it is held.
+    share: Option<(Share, Instant)>,
+}
+
+impl Turn {
+    /// Returns a turn that has not begun.
+    pub fn new(shares: &Shares, customer: CustomerId) -> Self {
+        Self { shares: shares.clone(), customer, share: None }
+    }
+
+    /// Acquires the permit unless it is held. Fails with [`Fault::Busy`] after a minute.
+    pub async fn begin(&mut self) -> Result<(), Fault> {
+        if self.share.is_none() {
+            let share = self.shares.acquire_within(self.customer, PATIENCE).await?;
+            self.share = Some((share, Instant::now()));
+        }
+        Ok(())
+    }
+
+    /// Gives the permit back if it was held for this time and [is wanted](Shares::is_wanted_from). Returns whether it
+    /// did.
+    pub fn end_after(&mut self, time: Duration) -> bool {
+        let was_held = self.share.as_ref().is_some_and(|(_, since)| since.elapsed() >= time);
+        let is_over = was_held && self.shares.is_wanted_from(self.customer);
+        if is_over {
+            self.share = None;
+        }
+        is_over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::{FutureExt as _, future::join};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn slow_work_of_two_customers_gives_a_permit_to_a_third_one() {
+        let shares = Shares::new(4);
+        let (first, second, third) = (CustomerId::new(), CustomerId::new(), CustomerId::new());
+        let mut turns = [first, first, first, second].map(|customer| Turn::new(&shares, customer));
+        for turn in &mut turns {
+            turn.begin().await.unwrap();
+        }
+        assert!(!turns.iter_mut().any(|turn| turn.end_after(Duration::ZERO)), "nobody waits");
+
+        let mut latecomer = Turn::new(&shares, third);
+        let mut begun = Box::pin(latecomer.begin());
+        assert!(begun.as_mut().now_or_never().is_none());
+        assert!(!turns[0].end_after(Duration::from_hours(1)), "the turn has just begun");
+        let mut ended = 0;
+        for turn in &mut turns {
+            ended += usize::from(turn.end_after(Duration::ZERO));
+        }
+        assert_eq!(ended, 1, "one permit is enough for one that waits");
+        begun.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_permit_is_not_given_to_a_customer_that_holds_as_many_or_has_gone() {
+        let shares = Shares::new(4);
+        let (first, second) = (CustomerId::new(), CustomerId::new());
+        let mut turns = [first, first, second, second].map(|customer| Turn::new(&shares, customer));
+        for turn in &mut turns {
+            turn.begin().await.unwrap();
+        }
+        let (mut more, mut other) = (Turn::new(&shares, first), Turn::new(&shares, second));
+        let mut waiting = Box::pin(join(more.begin(), other.begin()));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        assert!(!turns.iter_mut().any(|turn| turn.end_after(Duration::ZERO)));
+        let mut gone = Turn::new(&shares, CustomerId::new());
+        assert!(gone.begin().now_or_never().is_none());
+        assert!(!turns.iter_mut().any(|turn| turn.end_after(Duration::ZERO)));
+    }
+}
