@@ -1,5 +1,6 @@
 //! How each row is measured.
 
+mod events;
 mod growth;
 mod judgement;
 mod junit;
@@ -30,6 +31,7 @@ impl Row {
             Self::Results => results::measure(to).await,
             Self::Leases => leases::measure(to).await,
             Self::Stream => stream::measure(to).await,
+            Self::Events => events::measure(to).await,
             Self::Pipeline => pipeline::measure(to).await,
             Self::Restart => restart::measure(to).await,
             Self::Judgement => judgement::measure(to).await,
