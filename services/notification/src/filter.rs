@@ -263,7 +263,6 @@ mod tests {
             trend: Some("Worst".to_owned()),
             branch: Some("*".repeat(11)),
             owner: Some("Ada\n".to_owned()),
-            ..NotificationFilter::default()
         };
         let problem = problem(filter);
         for expected in [

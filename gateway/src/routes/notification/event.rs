@@ -12,7 +12,7 @@ use crate::event_stream;
 #[serde(untagged)]
 #[expect(dead_code, reason = "only documents the data")]
 pub(super) enum NotificationEventData {
-    Notification(NotificationEvent),
+    Notification(Box<NotificationEvent>),
     Reset(StreamReset),
 }
 
@@ -24,11 +24,10 @@ pub(super) struct StreamReset {
     pub(super) reason: ResetReason,
 }
 
-/// Reason of a reset.
+/// Reason of a reset: Assay does not know the `id` after which the stream was to continue, because the notification was
+/// removed or the database restored.
 #[derive(Serialize, ToSchema)]
 pub(super) enum ResetReason {
-    /// Assay does not know the `id` after which the stream was to continue: the notification was removed, or the
-    /// database restored.
     UnknownLastEventId,
 }
 
