@@ -58,8 +58,8 @@ impl Standing {
 
 /// Returns the executions of a project by their ids. Each test set is one series, of one execution at a time.
 pub(super) async fn executions(api: &Api, project: &str) -> BTreeMap<String, Value> {
-    let list = api.get(&format!("{project}/executions")).await.ok();
-    let ids = list.as_array().unwrap().iter().map(|one| id(one).to_owned());
+    let all = api.get(&format!("{project}/executions")).await.ok();
+    let ids = all.as_array().unwrap().iter().map(|one| id(one).to_owned());
     let read: Vec<_> = ids.map(|id| execution(api, project, id)).collect();
     let mut read: Vec<_> = stream::iter(read).buffer_unordered(AT_ONCE).collect().await;
     // Ids have the order of the requests.
