@@ -66,6 +66,12 @@ chaos: ## attack two replicas of every program for minutes: ASSAY_CHAOS_SECONDS=
 	@ASSAY_CHAOS_SECONDS=$${ASSAY_CHAOS_SECONDS:-420} $(TARGET)/debug/with-servers cargo nextest run \
 		--workspace --locked --profile long --success-output immediate -E 'test(/^chaos::/)'
 
+receivers: ## upload 10,000 reports while programs are killed, and compare what receivers have rebuilt from events
+	@deploy/local/install test
+	@cargo build --workspace --all-targets --locked
+	@ASSAY_RECEIVER_UPLOADS=$${ASSAY_RECEIVER_UPLOADS:-10000} $(TARGET)/debug/with-servers cargo nextest run \
+		--workspace --locked --profile long -E 'test(/after_kills_of_every_program/)'
+
 test-agents: ## run the agents of ReportPortal from their package indexes against a started Assay
 	@deploy/local/install test
 	@deploy/local/install agents
@@ -131,5 +137,5 @@ reporting: ## measure how many requests of ReportPortal's agents are held; takes
 clean: ## remove build artefacts, but not the data
 	@cargo clean
 
-.PHONY: help run test check language chart supply-chain conformance large-files chaos test-agents test-tools test-compose servers bench \
+.PHONY: help run test check language chart supply-chain conformance large-files chaos receivers test-agents test-tools test-compose servers bench \
 	profile fairness overload deletion moving reporting judgement clean

@@ -15,8 +15,8 @@ const STREAM = "ASSAY_NOTIFICATIONS";
 
 const OF_REPORT = ["TestCaseIdentifier", "Result", "Change"];
 const OF_EXECUTION = [
-  "ProjectId", "TestSetId", "TestSetName", "Result", "Statistic", "Changes", "Verdict", "Branch", "Commit", "Build",
-  "Url", "Path",
+  "ProjectId", "TestSetId", "TestSetName", "Result", "Statistic", "Changes", "Verdict", "Trend", "Branch", "Commit",
+  "Build", "Url", "Path",
 ];
 
 /** Returns some fields of an event's data. */

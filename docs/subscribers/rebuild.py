@@ -39,14 +39,14 @@ def apply(state, event):
         execution.update(RecordVersion=version, Status=data["State"], **{
             name: data[name]
             for name in ("ProjectId", "TestSetId", "TestSetName", "Result", "Statistic", "Changes",
-                         "Verdict", "Branch", "Commit", "Build", "Url", "Path")
+                         "Verdict", "Trend", "Branch", "Commit", "Build", "Url", "Path")
         })
 
 
 def save(state, path):
     """Replaces the file at once, so that it is whole whenever the program is killed."""
     with open(path + ".new", "w", encoding="utf-8") as file:
-        json.dump(state, file)
+        file.write(json.dumps(state))
         file.flush()
         os.fsync(file.fileno())
     os.replace(path + ".new", path)

@@ -37,6 +37,7 @@ pub(crate) enum Unit {
     Seconds,
     Micros,
     Mebibytes,
+    Bytes,
 }
 
 impl Unit {
@@ -48,6 +49,7 @@ impl Unit {
             Self::Seconds => " s",
             Self::Micros => " µs",
             Self::Mebibytes => " MiB",
+            Self::Bytes => " B",
         }
     }
 }

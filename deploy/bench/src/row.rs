@@ -27,6 +27,8 @@ pub(crate) enum Row {
     Leases,
     /// Notification to 100 event streams
     Stream,
+    /// Events of reports of 20 and 3,400 tests: until they arrive, their sizes, and their processor time
+    Events,
     /// Import of 10,000 test cases until a webhook has received all
     Pipeline,
     /// Start and stop of the programs

@@ -1,5 +1,6 @@
 //! How each row is measured.
 
+mod events;
 mod files;
 mod growth;
 mod judgement;
@@ -32,6 +33,7 @@ impl Row {
             Self::Files => files::measure(to).await,
             Self::Leases => leases::measure(to).await,
             Self::Stream => stream::measure(to).await,
+            Self::Events => events::measure(to).await,
             Self::Pipeline => pipeline::measure(to).await,
             Self::Restart => restart::measure(to).await,
             Self::Judgement => judgement::measure(to).await,

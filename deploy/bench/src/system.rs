@@ -12,6 +12,7 @@ use std::{
 use anyhow::{Context, Result};
 use assay_servers::{Nats, Postgres};
 use futures::future::try_join_all;
+use rustix::process::{Pid, Signal, kill_process};
 use sqlx::postgres::PgConnectOptions;
 use tempfile::TempDir;
 use tokio::time::sleep;
@@ -85,6 +86,29 @@ impl System {
             Shape::One => self.postgres.options(&format!("assay_{service}")),
             _ => self.postgres.options(service),
         }
+    }
+
+    /// Returns the URL of NATS.
+    pub(crate) fn nats_url(&self) -> Result<&str> {
+        Ok(self.nats()?.url())
+    }
+
+    /// Suspends NATS, so that events wait in the outboxes.
+    pub(crate) fn suspend_nats(&self) -> Result<()> {
+        self.signal_nats(Signal::STOP)
+    }
+
+    pub(crate) fn resume_nats(&self) -> Result<()> {
+        self.signal_nats(Signal::CONT)
+    }
+
+    fn signal_nats(&self, signal: Signal) -> Result<()> {
+        let pid = Pid::from_raw(self.nats()?.pid().cast_signed()).context("no process of NATS")?;
+        Ok(kill_process(pid, signal)?)
+    }
+
+    fn nats(&self) -> Result<&Nats> {
+        self.nats.as_ref().context("the baseline has no NATS")
     }
 
     /// Starts the programs. Returns the seconds until all are ready.

@@ -54,7 +54,8 @@ struct Filter {
     /// Return only notifications of the project with this id.
     #[param(example = "019cade2-11c0-7594-983c-a6917545a63c")]
     project_id: Option<String>,
-    /// Return only notifications about results of this branch.
+    /// Return only notifications about executions and test reports of this branch. `*` stands for any
+    /// characters, such as in `release/*`.
     #[param(example = "main")]
     branch: Option<String>,
     /// Return only notifications about executions and test reports with one of these results, separated
@@ -68,6 +69,10 @@ struct Filter {
     /// `Better` than the execution before.
     #[param(example = "Worse")]
     trend: Option<String>,
+    /// Return only notifications about tests of this owner: their reports, and the ends of executions in which
+    /// one of them has failed or is fixed.
+    #[param(example = "Checkout team")]
+    owner: Option<String>,
 }
 
 impl From<Filter> for NotificationFilter {
@@ -82,6 +87,7 @@ impl From<Filter> for NotificationFilter {
             result: filter.result,
             test_set_id: filter.test_set_id,
             trend: filter.trend,
+            owner: filter.owner,
         }
     }
 }

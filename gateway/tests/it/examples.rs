@@ -142,10 +142,10 @@ fn missing_and_invalid_examples_are_found() {
     assert_eq!(problems.len(), 4, "{problems:#?}");
 }
 
-/// The data of an event is not the event: a client reads the text of the data as JSON, and a log has no lease before
-/// an engine writes one.
+/// The data of an event is not the event: a client reads the text of the data as JSON. A stream of notifications may
+/// begin with a reset, and a log has no lease before an engine writes one.
 #[test]
-fn the_data_of_events_is_described_as_json_and_its_lease_may_be_null() {
+fn the_data_of_events_is_described_as_json_with_resets_and_logs_without_a_lease() {
     let checked = Checked::new();
     for path in [
         "/api/executions/{executionId}/reports/{testReportId}/log/stream",
@@ -156,6 +156,10 @@ fn the_data_of_events_is_described_as_json_and_its_lease_may_be_null() {
         assert_eq!(schema["required"], json!(["data"]), "{path}");
         assert!(schema["properties"]["data"]["contentSchema"]["$ref"].is_string(), "{path}");
     }
+    let reset = |reason: &str| json!({ "Reason": reason });
+    let data = json!({"$ref": "#/components/schemas/NotificationEventData"});
+    let data = checked.validator(&data);
+    assert!(data.is_valid(&reset("UnknownLastEventId")) && !data.is_valid(&reset("Other")));
     let without_lease = json!({
         "LeaseId": null, "Engine": "", "Offset": 0, "NextOffset": 0, "Text": "", "IsRunning": false,
     });

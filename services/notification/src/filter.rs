@@ -7,7 +7,7 @@ use assay_proto::{
     Choice, Fault, NotificationOrigin, ProjectId, TestResult, TestSetId, Trend, names_of,
     notification::NotificationFilter,
 };
-use assay_records::{Check, in_any_case, nearest};
+use assay_records::{Check, branch, in_any_case, nearest};
 use sqlx::{Postgres, postgres::PgArguments, query::QueryAs};
 
 /// The patterns of events that select a notification, in lower case, from the columns `source`, `action` and
@@ -20,7 +20,10 @@ pub(crate) const PATTERNS: &str = r#"(case origin when 'Client'
                lower(source collate "C") || '.' || lower(action collate "C")] end)"#;
 
 /// Number of parameters of [`Filter::conditions`].
-const PARAMETERS: usize = 10;
+const PARAMETERS: usize = 11;
+
+/// Maximum length of an owner, in characters.
+pub(crate) const LONGEST_OWNER: usize = 255;
 
 /// Selects notifications that meet every field that is present.
 #[derive(Clone, Debug, Default)]
@@ -31,10 +34,13 @@ pub(crate) struct Filter {
     /// Patterns in lower case.
     events: Option<Vec<String>>,
     project: Option<String>,
+    /// A pattern of branches.
     branch: Option<String>,
     results: Option<Vec<String>>,
     test_set: Option<String>,
     trends: Option<Vec<String>>,
+    /// In lower case.
+    owner: Option<String>,
     /// Whether entries of the audit log are hidden.
     hides_audit: bool,
 }
@@ -86,9 +92,9 @@ impl Filter {
         let trends = given(filter.trend);
         let trends = trends.map(|trends| read_names::<Trend>(&mut check, "trend", &trends));
         check.done()?;
+        let owner = owner.map(|owner| owner.to_ascii_lowercase());
         let project = project.flatten().map(|project| project.to_string());
         let test_set = test_set.flatten().map(|test_set| test_set.to_string());
-        let branch = given(filter.branch);
         let hides_audit = !sees_audit;
         Ok(Self {
             source,
@@ -100,13 +106,14 @@ impl Filter {
             results,
             test_set,
             trends,
+            owner,
             hides_audit,
         })
     }
 
     pub(crate) fn is_none(&self) -> bool {
-        let Self { source, action, origin, project, branch, test_set, .. } = self;
-        let texts = [source, action, origin, project, branch, test_set];
+        let Self { source, action, origin, project, branch, test_set, owner, .. } = self;
+        let texts = [source, action, origin, project, branch, test_set, owner];
         let lists = [&self.events, &self.results, &self.trends];
         texts.into_iter().all(Option::is_none)
             && lists.into_iter().all(Option::is_none)
@@ -131,18 +138,21 @@ impl Filter {
             results,
             test_set,
             trends,
+            owner,
             hides_audit,
         ] = std::array::from_fn::<_, PARAMETERS, _>(parameter);
+        let of_branch = branch::condition("(details->>'Branch')", &branch);
         format!(
             "({source}::text is null or lower(source collate \"C\") = lower({source}::text collate \"C\"))
              and ({action}::text is null or lower(action collate \"C\") = lower({action}::text collate \"C\"))
              and ({origin}::text is null or origin = {origin})
              and ({events}::text[] is null or {events} && {PATTERNS})
              and ({project}::text is null or details->>'ProjectId' = {project})
-             and ({branch}::text is null or details->>'Branch' = {branch})
+             and ({branch}::text is null or {of_branch})
              and ({results}::text[] is null or details->>'Result' = any({results}))
              and ({test_set}::text is null or details->>'TestSetId' = {test_set})
              and ({trends}::text[] is null or details->>'Trend' = any({trends}))
+             and ({owner}::text is null or lower((details->>'Owners') collate \"C\")::jsonb ? {owner})
              and not ({hides_audit} and source = 'AuditEntry' and origin = 'Assay')"
         )
     }
@@ -162,6 +172,7 @@ impl Filter {
             .bind(self.results.clone())
             .bind(self.test_set.clone())
             .bind(self.trends.clone())
+            .bind(self.owner.clone())
             .bind(self.hides_audit)
     }
 }
@@ -217,6 +228,7 @@ mod tests {
             result: Some("failed,error".to_owned()),
             trend: Some("worse, BETTER".to_owned()),
             branch: Some(String::new()),
+            owner: Some("Checkout Team".to_owned()),
             ..NotificationFilter::default()
         };
         let read = Filter::read(filter, true).unwrap();
@@ -227,6 +239,7 @@ mod tests {
         assert_eq!(read.results.unwrap(), ["Failed", "Error"]);
         assert_eq!(read.trends.unwrap(), ["Worse", "Better"]);
         assert_eq!(read.branch, None);
+        assert_eq!(read.owner.as_deref(), Some("checkout team"));
         assert!(Filter::read(NotificationFilter::default(), true).unwrap().is_none());
     }
 
@@ -255,7 +268,8 @@ mod tests {
             result: Some("Fail".to_owned()),
             test_set_id: Some("nightly".to_owned()),
             trend: Some("Worst".to_owned()),
-            ..NotificationFilter::default()
+            branch: Some("*".repeat(11)),
+            owner: Some("Ada\n".to_owned()),
         };
         let problem = problem(filter);
         for expected in [
@@ -267,6 +281,8 @@ mod tests {
             "result: no such result: \"Fail\"; the nearest is Failed",
             "testSetId: ",
             "trend: no such trend: \"Worst\"; the nearest is Worse",
+            "branch: must have at most 10 *",
+            "owner: must have 1 to 255 characters",
         ] {
             assert!(problem.contains(expected), "{problem}");
         }

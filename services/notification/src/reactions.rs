@@ -182,6 +182,7 @@ fn of_execution(action: ExecutionAction, change: &ExecutionChanged) -> Vec<Notif
         ExecutionAction::Progressed => {
             let failing = change.first_failure.as_ref().map(|first| Notification {
                 failed_test_cases: vec![first.clone()],
+                owners: first.owners.clone(),
                 ..about_execution(change, "Failing", name_of(change.status()))
             });
             Vec::from_iter(failing)
@@ -237,6 +238,7 @@ fn execution(change: &ExecutionChanged) -> Notification {
         trend: change.trend,
         rules: change.rules.clone(),
         failed_test_cases: change.failed_test_cases.clone(),
+        owners: change.owners.clone(),
         duration_in_sec: Some(change.run_duration_in_sec),
         branch: change.branch.clone(),
         commit: change.commit.clone(),
@@ -276,6 +278,7 @@ fn from_reports(change: &ReportsChanged) -> Vec<Notification> {
         commit: change.commit.clone(),
         build: change.build.clone(),
         ci_url: change.ci_url.clone(),
+        owners: report.owners.clone(),
         record_version: Some(report.revision.to_string()),
         actor: change.actor.clone(),
         ..Notification::default()

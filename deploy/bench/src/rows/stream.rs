@@ -1,9 +1,8 @@
 //! A notification to many event streams.
 
-use std::time::Instant;
+use std::{net::SocketAddr, time::Instant};
 
-use anyhow::{Context, Result, bail};
-use futures::future::try_join_all;
+use anyhow::{Context, Result, bail, ensure};
 use http::Method;
 use http_body_util::BodyExt;
 use serde_json::json;
@@ -24,29 +23,9 @@ const EVENT: &[u8] = b"event: notification";
 pub(super) async fn measure(to: &mut Measurement<'_>) -> Result<()> {
     let client = to.system.client();
     let (sender, mut received) = mpsc::unbounded_channel();
-    let request =
-        prepare(&Method::GET, "/api/notifications/stream?source=Build", to.system.token(), None);
-    let gateways = to.system.gateways().iter().cycle().take(STREAMS);
-    let streams = gateways.map(async |gateway| {
-        let mut connection = Connection::open(*gateway).await?;
-        let response = connection.send(request.clone()).await?;
-        anyhow::ensure!(response.status().is_success(), "stream: {}", response.status());
-        // The stream ends with its connection.
-        anyhow::Ok((connection, response.into_body()))
-    });
     let mut tasks = JoinSet::new();
-    for (connection, mut body) in try_join_all(streams).await? {
-        let sender = sender.clone();
-        tasks.spawn(async move {
-            while let Some(Ok(frame)) = body.frame().await {
-                let data = frame.data_ref().map_or(&[][..], |data| data);
-                for _ in data.windows(EVENT.len()).filter(|window| *window == EVENT) {
-                    sender.send(Instant::now())?;
-                }
-            }
-            drop(connection);
-            anyhow::Ok(())
-        });
+    for gateway in to.system.gateways().iter().cycle().take(STREAMS) {
+        open(*gateway, to.system.token(), "source=Build", sender.clone(), &mut tasks).await?;
     }
 
     let (began, mut latencies) = (Instant::now(), Vec::new());
@@ -69,5 +48,32 @@ pub(super) async fn measure(to: &mut Measurement<'_>) -> Result<()> {
         let figure = Figure::new(Section::Latency, &name, Unit::Millis);
         to.report.add(figure, to.system.shape, to.round, outcome.percentile(percent));
     }
+    Ok(())
+}
+
+/// Opens an event stream, and sends the time of each event that arrives. The task ends with the stream.
+pub(super) async fn open(
+    gateway: SocketAddr,
+    token: &str,
+    query: &str,
+    sender: mpsc::UnboundedSender<Instant>,
+    tasks: &mut JoinSet<Result<()>>,
+) -> Result<()> {
+    let path = format!("/api/notifications/stream?{query}");
+    let mut connection = Connection::open(gateway).await?;
+    let response = connection.send(prepare(&Method::GET, &path, token, None)).await?;
+    ensure!(response.status().is_success(), "stream: {}", response.status());
+    let mut body = response.into_body();
+    tasks.spawn(async move {
+        while let Some(Ok(frame)) = body.frame().await {
+            let data = frame.data_ref().map_or(&[][..], |data| data);
+            for _ in data.windows(EVENT.len()).filter(|window| *window == EVENT) {
+                sender.send(Instant::now())?;
+            }
+        }
+        // The stream ends with its connection.
+        drop(connection);
+        Ok(())
+    });
     Ok(())
 }

@@ -28,9 +28,10 @@ async fn every_answer_to_a_generated_request_conforms_to_the_document() {
         .arg("run")
         .arg(format!("{}/api/openapi.json", world.url()))
         .args(["--header", &format!("Authorization: Bearer {}", tenant.api.token())])
-        // The answer of this operation never ends.
+        // The answers of these operations may never end. The last one is the same at the short path.
         .args(["--exclude-operation-id", "watch_notifications"])
         .args(["--exclude-operation-id", "watch_live_log"])
+        .args(["--exclude-operation-id", "watch_live_log_by_id"])
         // This operation ends the session.
         .args(["--exclude-operation-id", "logout"])
         .args(["--checks", CHECKS, "--max-time", &seconds, "--seed", &seed])

@@ -3,7 +3,8 @@
 use std::{process::Stdio, time::Duration};
 
 use anyhow::{Context, Result};
-use assay_testkit::{Api, eventually};
+use assay_testkit::{Answer, Api, eventually};
+use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, BufReader, Lines},
@@ -180,6 +181,66 @@ async fn an_upload_of_a_thousand_tests_is_a_few_batches() -> Result<()> {
     Ok(())
 }
 
+/// Uploads a report of a branch with a test of the checkout team and one of the depot, of which one may fail.
+async fn upload_of(api: &Api, set: &str, branch: &str, failing: &str) {
+    let test = |owner: &str| {
+        let failure = if owner == failing { "<failure message='lost'/>" } else { "" };
+        format!(
+            "<testcase classname='Shop' name='{owner}'><properties>\
+             <property name='owner' value='{owner}'/></properties>{failure}</testcase>"
+        )
+    };
+    let report =
+        format!("<testsuite name='Shop'>{}{}</testsuite>", test("Checkout"), test("Depot"));
+    let request = api.request(Method::POST, &format!("{set}/results?branch={branch}"));
+    let request = request.header("Content-Type", "application/xml").body(report);
+    Answer::of(request).await.created();
+}
+
+#[tokio::test]
+async fn a_webhook_is_sent_what_fails_or_is_fixed_for_an_owner_on_some_branches() -> Result<()> {
+    let world = start_with_local_webhooks().await;
+    let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    let mut receiver = Receiver::start(secret).await?;
+    let body = json!({
+        "Url": receiver.url, "Secret": secret, "Events": ["TestSet.Completed"],
+        "Branches": ["release/*"], "Owners": ["checkout"],
+    });
+    let made = world.api.post("/api/webhooks", body).await.created();
+    let sets = format!("{}/testsets", create_project(&world.api).await);
+    let set = world.api.post(&sets, json!({"Name": "All"})).await.created();
+    let path = format!("{sets}/{}", id(&set));
+    for (branch, failing) in [
+        ("main", "Checkout"),
+        ("release/2.4", "Depot"),
+        ("release/2.4", "Checkout"),
+        ("release/2.5", "Checkout"),
+        ("release/2.5", "none"),
+        ("release/2.5", "none"),
+    ] {
+        upload_of(&world.api, &path, branch, failing).await;
+    }
+    for _ in 0..3 {
+        assert_eq!(
+            receiver.line().await?,
+            format!("TestSet {} Completed Completed Assay", id(&set))
+        );
+    }
+    let selected = "/api/notifications?event=TestSet.Completed&branch=release/*&owner=CHECKOUT";
+    let selected = world.api.get(selected).await.ok();
+    let branches: Vec<_> =
+        selected.as_array().unwrap().iter().map(|one| one["Branch"].clone()).collect();
+    assert_eq!(branches, ["release/2.5", "release/2.5", "release/2.4"]);
+    assert_eq!(selected[0]["Owners"], json!(["Checkout"]));
+    let deliveries = world.api.get(&format!("/api/webhooks/{}/deliveries", id(&made))).await.ok();
+    let ids = |list: &Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|one| id(one).to_owned()).collect()
+    };
+    assert_eq!(ids(&deliveries), ids(&selected));
+    world.stop().await;
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_webhook_is_changed_archived_and_deleted() -> Result<()> {
     let api = &Customer::new().await.api;
@@ -192,6 +253,8 @@ async fn a_webhook_is_changed_archived_and_deleted() -> Result<()> {
         json!({"Url": "https://ci.example.org", "ProjectIds": ["shop"]}),
         json!({"Url": "https://ci.example.org", "TestSetIds": ["nightly"]}),
         json!({"Url": "https://ci.example.org", "Branches": [""]}),
+        json!({"Url": "https://ci.example.org", "Branches": ["*/*/*/*/*/*/*/*/*/*/*"]}),
+        json!({"Url": "https://ci.example.org", "Owners": ["a\nb"]}),
         json!({"Url": "https://ci.example.org", "Secret": "short"}),
         json!({"Url": "https://ci.example.org", "Headers": [{"Name": "Host", "Value": "x"}]}),
         json!({"Url": "https://ci.example.org", "Headers": [{"Name": "X-Key", "Value": "********"}]}),

@@ -1,10 +1,35 @@
-//! A server-sent event and its data, as the document describes them.
+//! The server-sent events of a stream and their data, as the document describes them.
 
 use assay_proto::{Actor, ActorKind, NotificationOrigin, TestResult, notification::Notification};
+use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::event_stream;
+
+/// Data of an event: a CloudEvent if its name is `notification`, and the reason if it is `reset`.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only documents the data")]
+pub(super) enum NotificationEventData {
+    Notification(Box<NotificationEvent>),
+    Reset(StreamReset),
+}
+
+/// Data of the event `reset`: the client may have missed notifications, and reads what it needs again. The stream
+/// continues with the next notification.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct StreamReset {
+    pub(super) reason: ResetReason,
+}
+
+/// Reason of a reset: Assay does not know the `id` after which the stream was to continue, because the notification was
+/// removed or the database restored.
+#[derive(Serialize, ToSchema)]
+pub(super) enum ResetReason {
+    UnknownLastEventId,
+}
 
 /// Notification as a CloudEvent 1.0, the same as on NATS and in requests to webhooks.
 #[derive(ToSchema)]

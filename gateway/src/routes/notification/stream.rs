@@ -11,14 +11,13 @@ use axum::{
 };
 use futures::StreamExt;
 use http::request::Parts;
-use serde_json::json;
 use tonic::Status;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     Filter,
-    event::{NotificationEvent, example},
+    event::{NotificationEventData, ResetReason, StreamReset, example},
 };
 use crate::{
     array::Failure,
@@ -56,8 +55,8 @@ impl<S: Sync> FromRequestParts<S> for OnlyFilter {
 /// An event has the name `notification`, and the id of the notification. Its data is the CloudEvent that
 /// webhooks and subscribers get, whose `data` is the notification. A client that reconnects with the id of
 /// the last event in `Last-Event-ID`, as browsers do, misses nothing. If Assay does not know that id, because
-/// the notification was removed or the database restored, the first event has the name `reset`: the client
-/// may have missed notifications. The stream ends when the token expires or is revoked, and when the
+/// the notification was removed or the database restored, the first event has the name `reset` and the reason as its
+/// data: the client may have missed notifications. The stream ends when the token expires or is revoked, and when the
 /// permissions of an API token change. Other parameters than these are rejected.
 #[utoipa::path(
     get, path = "/api/notifications/stream", operation_id = "watch_notifications",
@@ -65,7 +64,7 @@ impl<S: Sync> FromRequestParts<S> for OnlyFilter {
     extensions(("x-grpc-method" = json!("/assay.notification.v1.NotificationService/WatchNotifications"))),
     responses((
         status = OK, description = "The notifications",
-        content((NotificationEvent = "text/event-stream", example = json!(example()))),
+        content((NotificationEventData = "text/event-stream", example = json!(example()))),
     )),
 )]
 async fn watch(
@@ -84,7 +83,7 @@ fn event(watched: Result<WatchedNotification, Status>) -> Result<Event, Failure>
     let WatchedNotification { event, event_id, is_reset, .. } = watched?;
     let sent = event_stream::event().id(event_id);
     if is_reset {
-        let data = json!({ "Reason": "UnknownLastEventId" });
+        let data = StreamReset { reason: ResetReason::UnknownLastEventId };
         return Ok(sent.event("reset").json_data(data)?);
     }
     Ok(sent.event("notification").data(event))

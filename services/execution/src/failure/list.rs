@@ -42,32 +42,37 @@ impl Place {
     }
 }
 
-/// A cause as a row of the list.
-pub(crate) struct ListedFailure {
-    failure: Failure,
+/// A cause as a row of the list, which shows a record of it.
+pub(crate) struct Placed<T> {
+    record: T,
     cursor: String,
 }
 
-impl From<Failure> for ListedFailure {
-    fn from(failure: Failure) -> Self {
+impl Placed<Failure> {
+    fn new(failure: Failure) -> Self {
         let cursor = format!("{}-{}", failure.count, failure.fingerprint);
-        Self { failure, cursor }
+        Self { record: failure, cursor }
+    }
+
+    /// Shows another record of the cause.
+    pub(crate) fn map<T>(self, of: impl FnOnce(Failure) -> T) -> Placed<T> {
+        Placed { record: of(self.record), cursor: self.cursor }
     }
 }
 
-impl Listed for ListedFailure {
+impl<T: Listed> Listed for Placed<T> {
     fn cursor(&self) -> &str {
         &self.cursor
     }
 
     fn size(&self) -> usize {
-        self.failure.size()
+        self.record.size()
     }
 }
 
-impl RowOf<Failure> for ListedFailure {
+impl<T: RowOf<T>> RowOf<T> for Placed<T> {
     fn render(&self, text: &mut Vec<u8>) -> Result<(), Fault> {
-        self.failure.render(text)
+        self.record.render(text)
     }
 }
 
@@ -87,7 +92,7 @@ pub(crate) async fn list(
     state: &ExecutionState,
     filter: &Filter,
     slice: &Slice,
-) -> Result<Rows<ListedFailure>, Fault> {
+) -> Result<Rows<Placed<Failure>>, Fault> {
     let id = ExecutionId::from_record(&state.execution.id)?;
     let causes = causes(db, customer, id, filter, slice).await?;
     let parts = stream::iter(causes.chunks(CAUSES_AT_ONCE));
@@ -100,7 +105,7 @@ async fn with_reports(
     customer: CustomerId,
     state: &ExecutionState,
     causes: &[Cause],
-) -> Result<Vec<ListedFailure>, Fault> {
+) -> Result<Vec<Placed<Failure>>, Fault> {
     let ids: Vec<_> = causes.iter().flat_map(|cause| &cause.report_ids).copied().collect();
     let reports = entries::of_ids(db, customer, state, &ids).await?;
     let reports: HashMap<_, _> =
@@ -108,7 +113,7 @@ async fn with_reports(
     let failures = causes.iter().map(|Cause { failure, report_ids }| {
         let ids = report_ids.iter().map(Uuid::to_string);
         let reports = ids.filter_map(|id| reports.get(id.as_str()).copied().cloned()).collect();
-        Failure { reports, ..failure.clone() }.into()
+        Placed::new(Failure { reports, ..failure.clone() })
     });
     Ok(failures.collect())
 }

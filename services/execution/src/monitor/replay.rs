@@ -16,8 +16,9 @@ use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, TestCaseId, Timestamp,
     execution::{Monitor, MonitorActionKind, MonitorBacktest, MonitorInput, ReplayedAction},
 };
+use assay_records::branch;
 use chrono::{DateTime, TimeDelta, Utc};
-use sqlx::{FromRow, PgPool, PgTransaction};
+use sqlx::{AssertSqlSafe, FromRow, PgPool, PgTransaction};
 
 use super::{
     act::taken_by,
@@ -98,17 +99,18 @@ impl Replay<'_> {
         (first, last): (uuid::Uuid, uuid::Uuid),
     ) -> Result<Vec<Ended>, Fault> {
         let _share = self.database.acquire(self.customer).await?;
-        let ended = sqlx::query_as(
+        let of_branch = branch::condition("branch", "$7");
+        let ended = sqlx::query_as(AssertSqlSafe(format!(
             "select id, request_time from execution e
              where customer_id = $1 and project_id = $2 and id >= $3 and id < $4
                and status in ('Completed', 'Canceled')
                and request_time >= coalesce($5, '-infinity')
                and request_time < coalesce($6, 'infinity')
-               and case when $7 = '' then is_of_default_branch else branch = $7 end
+               and case when $7 = '' then is_of_default_branch else {of_branch} end
                and exists (select from live_execution l where l.customer_id = $1 and l.id = e.id)
              order by id
-             limit $8",
-        );
+             limit $8"
+        )));
         let ended = ended.bind(self.customer).bind(self.project).bind(first).bind(last);
         let ended = ended.bind(period.from).bind(period.until).bind(&monitor.branch);
         let limit = i64::try_from(SLICE).map_err(Fault::internal)?;

@@ -5,7 +5,7 @@ use assay_proto::{
     Fault,
     execution::{AlarmAction, Monitor, MonitorInput, MonitorMeasure},
 };
-use assay_records::Check;
+use assay_records::{Check, branch};
 
 /// Maximum number of monitors of a project.
 pub(super) const MOST: i64 = 50;
@@ -39,8 +39,10 @@ pub(super) fn valid(mut input: MonitorInput) -> Result<MonitorInput, Fault> {
     check.range("Runs", runs, FEWEST_RUNS..=MOST_RUNS);
     let recover_after = *input.recover_after.get_or_insert(RECOVER_AFTER);
     check.range("RecoverAfter", recover_after, 1..=MOST_RUNS);
-    let branch = input.branch.get_or_insert_default();
-    check.line("Branch", branch, 0..=LONGEST_BRANCH);
+    let pattern = input.branch.get_or_insert_default();
+    if !pattern.is_empty() {
+        branch::check(&mut check, "Branch", pattern, LONGEST_BRANCH);
+    }
     check.done().map(|()| input)
 }
 
@@ -54,7 +56,10 @@ pub(super) fn begins_again(current: &Monitor, input: &MonitorInput) -> bool {
 
 /// Whether a monitor measures the executions of a branch, which may be the default branch or none.
 pub(super) fn measures(monitor: &Monitor, branch: &str, is_of_default_branch: bool) -> bool {
-    if monitor.branch.is_empty() { is_of_default_branch } else { branch == monitor.branch }
+    if monitor.branch.is_empty() {
+        return is_of_default_branch;
+    }
+    branch::matches(&monitor.branch, branch)
 }
 
 /// Returns the thresholds of a stored monitor.
@@ -78,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_branch_the_default_branch_is_measured() {
+    fn the_branches_of_a_pattern_are_measured_and_without_one_the_default_branch() {
         let of = |branch: &str| Monitor { branch: branch.to_owned(), ..Monitor::default() };
         for (monitor, branch, is_of_default_branch, expected) in [
             ("", "main", true, true),
@@ -87,6 +92,9 @@ mod tests {
             ("feature", "feature", false, true),
             ("feature", "main", true, false),
             ("feature", "", true, false),
+            ("feature/*", "feature/cart", false, true),
+            ("*", "feature", false, true),
+            ("*", "", true, false),
         ] {
             let measured = measures(&of(monitor), branch, is_of_default_branch);
             assert_eq!(measured, expected, "{monitor} {branch}");

@@ -83,7 +83,7 @@ impl shared_execution_service_server::SharedExecutionService for SharedExecution
                 let _share = shares.acquire(customer_id).await?;
                 let (state, filter) = &*context;
                 let causes = failure::list::list(&db, customer_id, state, filter, &slice).await?;
-                Ok(causes.map(view::failure))
+                Ok(causes.map(|cause| cause.map(view::failure)))
             }
         })
         .await

@@ -2,13 +2,16 @@
 
 use anyhow::{Context, Result};
 use assay_execution::{publish_expired, publish_waiting};
-use assay_proto::execution::{CreateKnownFailureInput, OpenExecutionInput};
+use assay_proto::{
+    TestResult,
+    execution::{CreateKnownFailureInput, OpenExecutionInput, ReviewInput},
+};
 use serde_json::{Value, json};
 
 use crate::{
     changes::{failed, passed, reports, run},
     judgement::verdict,
-    known_failures::{create, in_days},
+    known_failures::{accepted, create, in_days, review},
     world::World,
 };
 
@@ -81,6 +84,40 @@ async fn the_end_of_an_execution_has_the_verdict_of_the_interface_and_comes_last
     let identifiers: Vec<_> =
         identifiers.map(|report| report["TestCaseIdentifier"].as_str().unwrap()).collect();
     assert!(identifiers.contains(&"d"), "{identifiers:?}");
+    Ok(())
+}
+
+/// Returns a result of a test with these owners.
+fn owned(mut result: Value, owners: &[&str]) -> Value {
+    let labels = owners.iter().map(|owner| json!({ "Name": "Owner", "Value": owner }));
+    result["Labels"] = labels.collect();
+    result
+}
+
+#[tokio::test]
+async fn events_name_the_owners_of_tests_that_fail_or_are_fixed() -> Result<()> {
+    let world = World::new().await?;
+    let fails = owned(failed("a", "lost"), &["Checkout team", "Ada", "Ada"]);
+    let first = run(&world, "main", json!([fails, owned(passed("b"), &["Depot team"])])).await?;
+    let passes = owned(passed("a"), &["Checkout team", "Ada"]);
+    for _ in 0..2 {
+        run(&world, "main", json!([passes, passed("b")])).await?;
+    }
+    let owners = json!(["Ada", "Checkout team"]);
+    let ended = events(&world, "execution.completed").await?;
+    let of_ends: Vec<_> = ended.iter().map(|data| &data["Owners"]).collect();
+    assert_eq!(of_ends, [&owners, &owners, &json!([])], "it fails, is fixed, and passes again");
+    assert_eq!(ended[0]["FailedTestCases"][0]["Owners"], owners);
+
+    // Those of results, and those of stored reports.
+    review(&world, &first, ReviewInput { result: Some(TestResult::Failed.into()), ..accepted() })
+        .await?;
+    for name in ["test_report.finished", "test_report.reviewed"] {
+        let of_first = events(&world, name).await?.remove(0);
+        let reports = of_first["Reports"].as_array().unwrap().iter();
+        let mut failing = reports.filter(|report| report["TestCaseIdentifier"] == "a");
+        assert_eq!(failing.next().context("a report")?["Owners"], owners, "{name}");
+    }
     Ok(())
 }
 

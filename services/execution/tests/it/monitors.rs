@@ -1,6 +1,7 @@
 //! Monitors: they mute test cases while these are flaky, and never those that are broken.
 
 mod backtest;
+mod branches;
 
 use anyhow::Result;
 use assay_execution::{evaluate_monitors, roll_up};

@@ -2,6 +2,7 @@
 //! all records of all services.
 
 pub mod appliances;
+pub mod branch;
 mod change;
 mod check;
 mod classification;

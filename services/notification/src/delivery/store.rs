@@ -6,6 +6,7 @@ use assay_proto::{
     CustomerId, Fault, NotificationId, WebhookId, name_of,
     notification::{Delivery, DeliveryStatus, Notification},
 };
+use assay_records::branch;
 use assay_rpc::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
 
@@ -66,26 +67,32 @@ pub(crate) async fn insert(
         |of: fn(&Notification) -> Option<&str>| notifications.iter().map(of).collect::<Vec<_>>();
     let results =
         notifications.iter().map(|one| one.result.is_some().then(|| name_of(one.result())));
+    let owners = notifications.iter().map(|one| {
+        Json(one.owners.iter().map(|owner| owner.to_ascii_lowercase()).collect::<Vec<_>>())
+    });
+    let of_branch = branch::condition("added.branch", "pattern");
     let trends = notifications.iter().map(|one| one.trend.is_some().then(|| name_of(one.trend())));
     sqlx::query(AssertSqlSafe(format!(
         "insert into webhook_delivery (webhook_id, notification_id, trace, next_attempt_at)
          select webhook.id, added.id, added.trace, due_at
          from (
-             select *, array(select lower(event collate \"C\") from unnest(events) as event) as patterns
+             select *, array(select lower(event collate \"C\") from unnest(events) as event) as patterns,
+                    array(select lower(owner collate \"C\") from unnest(owners) as owner) as of_owners
              from webhook
              where customer_id = $1 and deleted_at is null and not archived
          ) as webhook,
          unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-                $9::jsonb[], $10::text[], $11::text[], $12::text[])
+                $9::jsonb[], $10::text[], $11::text[], $12::text[], $13::jsonb[])
              as added (id, source, action, origin, project_id, branch, result, trace, target,
-                       test_set_id, trend),
+                       test_set_id, trend, owners),
          {DUE}
          where patterns && {PATTERNS}
            and (project_ids = '{{}}' or added.project_id = any(project_ids))
-           and (branches = '{{}}' or added.branch = any(branches))
+           and (branches = '{{}}' or exists (select from unnest(branches) as pattern where {of_branch}))
            and (results = '{{}}' or added.result = any(results))
            and (test_set_ids = '{{}}' or added.test_set_id = any(test_set_ids))
            and (trends = '{{}}' or added.trend = any(trends))
+           and (of_owners = '{{}}' or added.owners ?| of_owners)
            and (format <> 'CdEvents' or added.origin = 'Assay' and (added.target, added.action) in (
                     ('Execution', 'Completed'), ('Execution', 'Canceled'), ('TestReport', 'Finished')))"
     )))
@@ -101,6 +108,7 @@ pub(crate) async fn insert(
     .bind(column(|notification| &notification.target))
     .bind(optional(|notification| notification.test_set_id.as_deref()))
     .bind(trends.collect::<Vec<_>>())
+    .bind(owners.collect::<Vec<_>>())
     .execute(&mut **tx)
     .await?;
     Ok(())

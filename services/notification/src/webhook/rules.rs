@@ -5,19 +5,20 @@ use assay_proto::{
     Fault, ProjectId, TestSetId,
     notification::{Webhook, WebhookFormat, WebhookInput},
 };
-use assay_records::Check;
+use assay_records::{Check, branch};
 use url::Url;
 
 use super::{headers, timing};
 use crate::{
     egress::EgressPolicy,
+    filter::LONGEST_OWNER,
     secret::{self, MASK},
 };
 
 /// Maximum number of webhooks of a customer.
 pub(super) const MAX_WEBHOOKS: i64 = 50;
 
-/// Maximum number of event patterns of a webhook, and of its projects, test sets and branches.
+/// Maximum number of event patterns of a webhook, and of its projects, test sets, branches and owners.
 const MAX_EVENTS: usize = 50;
 
 /// Maximum number of results of a webhook.
@@ -25,9 +26,6 @@ const MAX_RESULTS: usize = 10;
 
 /// Maximum number of trends of a webhook.
 const MAX_TRENDS: usize = 3;
-
-/// Maximum length of a branch, in characters.
-const MAX_BRANCH: usize = 1000;
 
 /// Maximum length of a URL, in bytes.
 const MAX_URL: usize = 2048;
@@ -94,7 +92,7 @@ fn events(check: &mut Check, input: &WebhookInput) -> Vec<String> {
     read.iter().map(|pattern| pattern.as_str().to_owned()).collect()
 }
 
-/// Checks the projects, test sets, branches, results and trends, and puts each of them into one order.
+/// Checks the projects, test sets, branches, results, trends and owners, and puts each of them into one order.
 fn filters(check: &mut Check, input: &mut WebhookInput) {
     for (field, count, most) in [
         ("ProjectIds", input.project_ids.len(), MAX_EVENTS),
@@ -102,6 +100,7 @@ fn filters(check: &mut Check, input: &mut WebhookInput) {
         ("Branches", input.branches.len(), MAX_EVENTS),
         ("Results", input.results.len(), MAX_RESULTS),
         ("Trends", input.trends.len(), MAX_TRENDS),
+        ("Owners", input.owners.len(), MAX_EVENTS),
     ] {
         if count > most {
             check.refuse(field, format!("must have at most {most} entries"));
@@ -111,14 +110,18 @@ fn filters(check: &mut Check, input: &mut WebhookInput) {
     ids(check, "TestSetIds", "test set", &input.test_set_ids, |id| {
         TestSetId::from_path(id).is_ok()
     });
-    for (index, branch) in input.branches.iter().enumerate().take(MAX_EVENTS) {
-        check.line(&format!("Branches/{index}"), branch, 1..=MAX_BRANCH);
+    for (index, pattern) in input.branches.iter().enumerate().take(MAX_EVENTS) {
+        branch::check(check, &format!("Branches/{index}"), pattern, branch::LONGEST_BRANCH);
+    }
+    for (index, owner) in input.owners.iter().enumerate().take(MAX_EVENTS) {
+        check.line(&format!("Owners/{index}"), owner, 1..=LONGEST_OWNER);
     }
     order(&mut input.project_ids);
     order(&mut input.test_set_ids);
     order(&mut input.branches);
     order(&mut input.results);
     order(&mut input.trends);
+    order(&mut input.owners);
 }
 
 /// Checks the ids of records of a kind.
@@ -209,19 +212,22 @@ mod tests {
         let (worse, same) = (Trend::Worse.into(), Trend::Same.into());
         let given = WebhookInput {
             test_set_ids: texts(&[id, id]),
-            branches: texts(&["main", "dev", "main"]),
+            branches: texts(&["release/*", "dev", "release/*"]),
+            owners: texts(&["Checkout team", "Ada", "Ada"]),
             trends: vec![same, worse, worse],
             ..input("https://ci.example")
         };
         let read = validate(given, &EgressPolicy::default()).unwrap();
         assert_eq!(read.test_set_ids, [id]);
-        assert_eq!(read.branches, ["dev", "main"]);
+        assert_eq!(read.branches, ["dev", "release/*"]);
+        assert_eq!(read.owners, ["Ada", "Checkout team"]);
         assert_eq!(read.trends, [worse, same]);
 
         let wrong = WebhookInput {
             project_ids: texts(&[id, "shop"]),
             test_set_ids: texts(&["nightly"]),
-            branches: texts(&["main", "a\nb"]),
+            branches: texts(&["main", "a\nb", "*/*/*/*/*/*/*/*/*/*/*"]),
+            owners: texts(&["Ada", ""]),
             trends: vec![worse; 4],
             ..input("https://ci.example")
         };
@@ -230,7 +236,9 @@ mod tests {
         };
         let mut fields: Vec<_> = violations.into_iter().map(|one| one.field).collect();
         fields.sort_unstable();
-        assert_eq!(fields, ["Branches/1", "ProjectIds/1", "TestSetIds/0", "Trends"]);
+        let expected =
+            ["Branches/1", "Branches/2", "Owners/1", "ProjectIds/1", "TestSetIds/0", "Trends"];
+        assert_eq!(fields, expected);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use assay_proto::{
     },
 };
 use assay_testkit::TestUser;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::{Duration, timeout};
 use tonic::Code;
 
@@ -38,6 +38,7 @@ fn finished(
         status: ReportStatus::InReview.into(),
         change: ResultChange::New.into(),
         revision: 4,
+        owners: vec![format!("Team {branch}")],
         ..ReportState::default()
     };
     let change = ReportsChanged {
@@ -70,7 +71,11 @@ fn expects(filter: &NotificationFilter, notification: &Notification) -> bool {
         list.as_ref()
             .is_none_or(|list| list.split(',').any(|one| one.trim().eq_ignore_ascii_case(value)))
     };
-    let Notification { source, action, branch, project_id, .. } = notification;
+    let of_branch = |pattern: &str, branch: &str| match pattern.strip_suffix('*') {
+        Some(beginning) => branch.starts_with(beginning),
+        None => branch == pattern,
+    };
+    let Notification { source, action, branch, project_id, owners, .. } = notification;
     let is_client = notification.origin() == assay_proto::NotificationOrigin::Client;
     let prefix = if is_client { "Client." } else { "" };
     let result = notification.result.map(|_| format!("{:?}", notification.result()));
@@ -79,7 +84,14 @@ fn expects(filter: &NotificationFilter, notification: &Notification) -> bool {
     (filter.event.is_none() || named.iter().any(|name| any_of(&filter.event, name)))
         && any_of(&filter.source, source)
         && (filter.project_id.is_none() || filter.project_id == *project_id)
-        && (filter.branch.is_none() || filter.branch == *branch)
+        && filter
+            .branch
+            .as_ref()
+            .is_none_or(|pattern| branch.as_ref().is_some_and(|branch| of_branch(pattern, branch)))
+        && filter
+            .owner
+            .as_ref()
+            .is_none_or(|owner| owners.iter().any(|one| one.eq_ignore_ascii_case(owner)))
         && (filter.result.is_none() || any_of(&filter.result, result.as_deref().unwrap_or("-")))
 }
 
@@ -97,6 +109,8 @@ async fn the_same_filter_selects_the_same_in_lists_streams_and_webhooks() -> Res
         }),
         filter(|filter| filter.project_id = Some(projects[0].to_string())),
         filter(|filter| filter.branch = Some("main".to_owned())),
+        filter(|filter| filter.branch = Some("top*".to_owned())),
+        filter(|filter| filter.owner = Some("team MAIN".to_owned())),
         filter(|filter| filter.result = Some("failed, ERROR".to_owned())),
     ];
     filters.push(filter(|filter| {
@@ -126,6 +140,7 @@ async fn the_same_filter_selects_the_same_in_lists_streams_and_webhooks() -> Res
             },
             project_ids: filter.project_id.iter().cloned().collect(),
             branches: filter.branch.iter().cloned().collect(),
+            owners: filter.owner.iter().cloned().collect(),
             results: results.collect(),
             ..webhook_to(&receiver.url)
         };
@@ -238,6 +253,7 @@ async fn the_event_of_a_report_leads_to_its_record() -> Result<()> {
     ] {
         assert_eq!(data[field], expected, "{field}");
     }
+    assert_eq!(data["Owners"], json!(["Team main"]));
     assert_eq!(data["Actor"]["Kind"], "Token");
     Ok(())
 }

@@ -39,6 +39,7 @@ fn failed(identifier: &str) -> FailedTestCase {
         identifier: identifier.to_owned(),
         name: "Pay".to_owned(),
         result: TestResult::Failed.into(),
+        owners: vec!["Checkout team".to_owned()],
     }
 }
 

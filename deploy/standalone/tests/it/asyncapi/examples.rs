@@ -81,6 +81,7 @@ fn failed() -> FailedTestCase {
         identifier: "checkout.pay_by_card".to_owned(),
         name: "Pay by card".to_owned(),
         result: TestResult::Failed.into(),
+        owners: vec!["Checkout team".to_owned()],
     }
 }
 
@@ -132,6 +133,7 @@ fn completed(source: &str, action: &str) -> Notification {
             outcome("NewFailures", false, "1 new failure, at most 0 allowed"),
         ],
         failed_test_cases: vec![failed()],
+        owners: vec!["Checkout team".to_owned()],
         duration_in_sec: Some(168.4),
         record_version: Some("42".to_owned()),
         ..of_execution()

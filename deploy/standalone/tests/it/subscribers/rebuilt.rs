@@ -1,5 +1,6 @@
 //! The state of executions, rebuilt from events alone by `docs/subscribers/rebuild.py` and `rebuild.mjs`.
 
+mod interface;
 mod killed;
 
 use std::{
@@ -115,33 +116,7 @@ async fn work(api: &Api, project: &str, client: usize) {
     }
 }
 
-/// Returns what the interface says about the executions of a project.
-async fn of_interface(api: &Api, project: &str) -> BTreeMap<String, Value> {
-    let executions = api.get(&format!("{project}/executions")).await.ok();
-    let mut all = BTreeMap::new();
-    for one in executions.as_array().unwrap() {
-        let at = format!("{project}/executions/{}", id(one));
-        let (execution, verdict) =
-            (api.get(&at).await.ok(), api.get(&format!("{at}/verdict")).await.ok());
-        let reports = execution["TestReports"].as_array().unwrap().iter().map(|report| {
-            let state = json!({"Status": report["Status"], "Result": report["Result"], "Change": report["Change"],
-                               "TestCaseIdentifier": report["TestCaseIdentifier"]});
-            (id(report).to_owned(), state)
-        });
-        let reports: BTreeMap<String, Value> = reports.collect();
-        let mut changes = verdict["Changes"].clone();
-        // A review changes it after the end.
-        changes["Unreviewed"] = Value::Null;
-        all.insert(id(one).to_owned(), json!({
-            "Status": execution["Status"], "Result": execution["Result"], "Verdict": verdict["State"],
-            "Statistic": execution["Statistic"], "Changes": changes, "Url": execution["Url"],
-            "TestSetId": execution["TestSetId"], "Reports": reports,
-        }));
-    }
-    all
-}
-
-/// Returns the same of a state that was rebuilt.
+/// Returns the executions of a rebuilt state, in the form of [`interface::executions`].
 fn of_events(state: &Value) -> BTreeMap<String, Value> {
     let executions = state.as_object().unwrap().iter();
     let known = executions.filter(|(_, execution)| execution.get("Status").is_some());
@@ -192,11 +167,11 @@ async fn the_state_of_executions_is_rebuilt_from_events_alone() {
 
     let running: Vec<Child> = rebuilds.iter().map(Rebuild::start).collect();
     for project in &projects {
-        let expected = of_interface(&world.api, project).await;
+        let expected = interface::executions(&world.api, project).await;
         assert_eq!(expected.len(), 2 * UPLOADS);
         for rebuild in &rebuilds {
             eventually(&format!("the state of all executions in {}", rebuild.language), || async {
-                (of_project(rebuild, &expected) == expected).then_some(())
+                difference(rebuild, &expected).is_none().then_some(())
             })
             .await;
         }
@@ -205,10 +180,19 @@ async fn the_state_of_executions_is_rebuilt_from_events_alone() {
     world.stop().await;
 }
 
-/// Returns those of the rebuilt executions that are in the interface.
-fn of_project(rebuild: &Rebuild, expected: &BTreeMap<String, Value>) -> BTreeMap<String, Value> {
-    let state = of_events(&rebuild.state()).into_iter();
-    state.filter(|(id, _)| expected.contains_key(id)).collect()
+/// Returns how rebuilt executions differ from those of the interface, if any does.
+fn difference(rebuild: &Rebuild, expected: &BTreeMap<String, Value>) -> Option<String> {
+    let state = of_events(&rebuild.state());
+    let differs = |(id, execution): &(&String, &Value)| state.get(*id) != Some(*execution);
+    let mut differing = expected.iter().filter(differs);
+    let (id, execution) = differing.next()?;
+    Some(format!(
+        "{}: {} of {} executions differ, such as {:#?} instead of {execution:#?}",
+        rebuild.language,
+        1 + differing.count(),
+        expected.len(),
+        state.get(id),
+    ))
 }
 
 /// The place of each event in the stream: its source and action, and its execution.

@@ -177,7 +177,7 @@ fn form(action: &str, entry: &Entry, present: Option<&str>) -> Markup {
             (select_field("measure", "Measures", MEASURES, &entry.measure))
             (number_field("threshold", "Acts from", (0, None), entry.threshold.as_deref()))
             (number_field("runs", "In the last runs", (5, Some(50)), entry.runs.as_deref()))
-            (text_field("branch", "Branch (empty: the default branch)", Some(&entry.branch)))
+            (text_field("branch", "Branch, or release/* (empty: the default branch)", Some(&entry.branch)))
             (select_field("action", "Action", ACTIONS, &entry.action))
             (number_field("recoverAfter", "Lifts after passed runs", (1, Some(50)), entry.recover_after.as_deref()))
             (check_field("dryRun", "Dry run: only record what it would have done", entry.dry_run.is_some()))

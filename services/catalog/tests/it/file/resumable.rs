@@ -19,12 +19,12 @@ use crate::{
 /// Size of the parts in which uploads are stored, in bytes.
 const PART: usize = 16 << 20;
 
-fn creation(size: i64) -> Option<UploadCreation> {
-    Some(UploadCreation { name: "a.img".to_owned(), size, ..UploadCreation::default() })
+fn creation(size: i64) -> UploadCreation {
+    UploadCreation { name: "a.img".to_owned(), size, ..UploadCreation::default() }
 }
 
 pub(crate) async fn begin(user: &User, project: &Project, size: i64) -> Answer<Upload> {
-    let creation = creation(size);
+    let creation = Some(creation(size));
     let request = CreateUploadRequest { project_id: project.id.clone(), creation };
     Ok(user.files().create_upload(user.call(request)).await?.into_inner())
 }
@@ -330,7 +330,7 @@ async fn an_upload_whose_part_is_lost_is_a_conflict() {
 fn creating(project: &Project, size: i64, body: &[u8]) -> Vec<AppendUploadRequest> {
     let upload = Upload { project_id: project.id.clone(), ..Upload::default() };
     let mut messages = messages(&upload, 0, body);
-    messages[0].target.as_mut().unwrap().creation = creation(size);
+    messages[0].target.as_mut().unwrap().creation = Some(creation(size));
     messages
 }
 

@@ -59,9 +59,11 @@ pub struct Merged {
 /// Gives reports the classifications of their results: those of the first one that has any.
 pub fn classify(reports: &mut [TestReportState], results: &[AssignedResult]) {
     for result in results {
-        let classification = &mut reports[result.report].classification;
-        if classification.is_none() {
-            classification.clone_from(&result.classification);
+        let report = &mut reports[result.report];
+        if report.classification.is_none()
+            && let Some(classification) = &result.classification
+        {
+            report.classify(Arc::clone(classification));
         }
     }
 }

@@ -37,6 +37,23 @@ impl Ending<'_> {
     }
 }
 
+/// Name of the labels whose values are owners of a test, in any case.
+const OWNER: &str = "owner";
+
+/// Maximum number of owners of a test.
+const MOST_OWNERS: usize = 10;
+
+/// Returns the owners that labels name, as the function `owners_of` in PostgreSQL does.
+fn owners(labels: &[Label]) -> Vec<String> {
+    let owners = labels.iter().filter(|label| label.name.eq_ignore_ascii_case(OWNER));
+    let mut owners: Vec<_> = owners.map(|label| label.value.clone()).collect();
+    owners.retain(|owner| !owner.is_empty());
+    owners.sort_unstable();
+    owners.dedup();
+    owners.truncate(MOST_OWNERS);
+    owners
+}
+
 /// The part of a test report that results change or depend on.
 #[derive(Clone, Debug, Default, sqlx::FromRow)]
 pub struct TestReportState {
@@ -108,6 +125,12 @@ impl TestReportState {
     pub fn labels(&self) -> Option<Json<&[Label]>> {
         let labels = &self.classification.as_ref()?.labels;
         (!labels.is_empty()).then_some(Json(labels))
+    }
+
+    /// Sets where the test belongs, as new results name it, and so its owners.
+    pub fn classify(&mut self, classification: Arc<Classification>) {
+        self.published.owners = owners(&classification.labels);
+        self.classification = Some(classification);
     }
 
     pub fn links(&self) -> Option<Json<&[Link]>> {

@@ -19,6 +19,9 @@ use crate::{
 /// Maximum number of failed test cases in the event of an execution's end, as its contract says.
 const FAILED_IN_EVENT: i64 = 10;
 
+/// Maximum number of owners in that event, as its contract says.
+const OWNERS_IN_EVENT: i64 = 100;
+
 /// Publishes the reports that have ended, and then `action` of their locked execution: its end comes after all
 /// of its reports. The end has the verdict with it, unless nobody is notified of it.
 pub async fn announce(
@@ -29,9 +32,10 @@ pub async fn announce(
     finished: &[ReportState],
 ) -> Result<(), Fault> {
     let mut changed = state.event(action);
+    let id = ExecutionId::from_record(&state.execution.id)?;
     let statistic = &state.statistic;
-    if state.has_ended() && statistic.test_cases_failed + statistic.test_cases_with_error > 0 {
-        let id = ExecutionId::from_record(&state.execution.id)?;
+    let has_failed = statistic.test_cases_failed + statistic.test_cases_with_error > 0;
+    if state.has_ended() && has_failed {
         changed.failed_test_cases =
             test_report::store::first_failed(tx, customer, id, FAILED_IN_EVENT).await?;
     }
@@ -39,6 +43,9 @@ pub async fn announce(
         let Judged { changes, state, rules, trend } = verdict::judge(tx, customer, state).await?;
         changed.set_verdict(state);
         changed.trend = trend.map(Into::into);
+        if has_failed || statistic.test_cases_aborted > 0 || changes.fixed > 0 {
+            changed.owners = test_report::store::owners(tx, customer, id, OWNERS_IN_EVENT).await?;
+        }
         (changed.changes, changed.rules) = (Some(changes), rules);
     }
     if action == ExecutionAction::Completed {

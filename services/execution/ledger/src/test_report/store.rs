@@ -16,7 +16,7 @@ use sqlx::{
 
 use self::states::are_few;
 pub use self::{
-    failed::{failed, first_failed},
+    failed::{failed, first_failed, owners},
     start::{count, insert},
     states::{RecordedReport, ended, identifiers, of_cases, of_ids, pending, recorded},
 };

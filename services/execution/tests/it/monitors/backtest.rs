@@ -11,7 +11,7 @@ use tonic::Status;
 
 use super::{actions, create, recoveries, result};
 use crate::{
-    changes::run,
+    changes::{passed, run},
     world::{World, fields},
 };
 
@@ -111,5 +111,14 @@ async fn a_backtest_needs_a_valid_monitor() -> Result<()> {
     let other = MonitorInput { branch: Some("other".to_owned()), ..recoveries() };
     let other = MonitorBacktestInput { monitor: Some(other), ..Default::default() };
     assert_eq!(backtest(&world, other).await?, MonitorBacktest::default());
+
+    for branch in ["release/2.4", "release/2.5", "main", "released"] {
+        run(&world, branch, json!([passed("a")])).await?;
+    }
+    for (branch, executions) in [("release/*", 2), ("release/2.4", 1), ("*", 4), ("*ele_se*", 0)] {
+        let monitor = MonitorInput { branch: Some(branch.to_owned()), ..recoveries() };
+        let input = MonitorBacktestInput { monitor: Some(monitor), ..Default::default() };
+        assert_eq!(backtest(&world, input).await?.executions, executions, "{branch}");
+    }
     Ok(())
 }

@@ -1,4 +1,6 @@
 //! The same while every program of Assay is killed and started again, one after the other.
+//!
+//! A short form runs with all tests. `make receivers` uploads 10,000 reports.
 
 use std::time::Duration;
 
@@ -13,12 +15,15 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{CLIENTS, Rebuild, of_interface, of_project, report};
+use super::{CLIENTS, Rebuild, difference, interface, report};
 use crate::{
     fleet::Fleet,
     subscribers::subscribe_with,
     world::{create_project, id},
 };
+
+/// Number of reports that are uploaded by default.
+const UPLOADS: &str = "60";
 
 /// Messages that a subscriber may have in flight, and time after which they are delivered again.
 const AT_ONCE: u16 = 100;
@@ -30,20 +35,12 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Time after which a request without an answer is repeated.
 const ANSWER: Duration = Duration::from_secs(10);
 
+/// Time that a receiver may take for each upload after the last one.
+const EACH: Duration = Duration::from_millis(100);
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rebuilt_state_is_that_of_the_interface_after_kills_of_every_program() {
-    check(CLIENTS * 20, Duration::from_mins(1)).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes many minutes: cargo nextest run -p assay --profile long --run-ignored only"]
-async fn the_rebuilt_state_is_that_of_the_interface_after_kills_and_ten_thousand_uploads() {
-    check(10_000, Duration::from_mins(10)).await;
-}
-
-/// Uploads this many reports while programs are killed. The receivers then have the state of the interface in
-/// time.
-async fn check(uploads: usize, within: Duration) {
+    let uploads = uploads();
     let mut fleet = Fleet::start(&[None], &[]).await;
     let api = fleet.admins().await.remove(0);
     let nats = async_nats::connect(fleet.nats.url()).await.unwrap();
@@ -55,26 +52,28 @@ async fn check(uploads: usize, within: Duration) {
 
     let stop = CancellationToken::new();
     let working = async {
-        let each = uploads.div_ceil(CLIENTS);
+        let each = usize::try_from(uploads).unwrap().div_ceil(CLIENTS);
         let clients = projects.iter().enumerate();
         join_all(clients.map(|(client, project)| work(&api, project, client, each))).await;
         stop.cancel();
     };
     let ((), running) = tokio::join!(working, kill(&mut fleet, &rebuilds, &stop));
 
-    let ends = Instant::now() + within;
+    // The receivers write their whole state after each message or batch.
+    let ends = Instant::now() + Duration::from_mins(1) + uploads * EACH;
     let mut count = 0;
     for project in &projects {
-        let expected = of_interface(&api, project).await;
+        let expected = interface::executions(&api, project).await;
         count += expected.len();
         for rebuild in &rebuilds {
             let mut ticks = interval(PAUSE * 5);
-            while of_project(rebuild, &expected) != expected && Instant::now() < ends {
+            while let Some(difference) = difference(rebuild, &expected) {
+                assert!(Instant::now() < ends, "{difference}");
                 ticks.tick().await;
             }
-            assert_eq!(of_project(rebuild, &expected), expected, "{}", rebuild.language);
         }
     }
+    let uploads = usize::try_from(uploads).unwrap();
     assert!(count >= uploads, "{count} executions");
     for rebuild in &rebuilds {
         let state = rebuild.state();
@@ -82,6 +81,12 @@ async fn check(uploads: usize, within: Duration) {
     }
     drop(running);
     fleet.stop().await.stop().await;
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test has no configuration to be parsed")]
+fn uploads() -> u32 {
+    let given = std::env::var("ASSAY_RECEIVER_UPLOADS").unwrap_or_else(|_| UPLOADS.to_owned());
+    given.parse().unwrap()
 }
 
 /// Uploads reports, each of which is repeated until it is acknowledged.

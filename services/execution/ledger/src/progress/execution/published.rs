@@ -67,8 +67,11 @@ impl ExecutionState {
 
 /// Splits reports into those of one event each.
 fn parts(reports: &[ReportState]) -> impl Iterator<Item = &[ReportState]> {
-    // A character of an identifier may take six bytes in JSON, and the rest of a report about 400.
-    let texts = |report: &ReportState| 3 * report.test_case_identifier().len();
+    // A character may take six bytes in JSON, and the rest of a report about 400.
+    let texts = |report: &ReportState| {
+        let owners: usize = report.owners.iter().map(String::len).sum();
+        3 * (report.test_case_identifier().len() + owners)
+    };
     reports.chunks(REPORTS_IN_EVENT).flat_map(move |part| bounded(part, texts))
 }
 
@@ -80,10 +83,10 @@ mod tests {
 
     #[test]
     fn an_event_of_reports_with_long_identifiers_is_one_that_nats_accepts() {
-        for (identifier, expected) in [
-            ("shop.pays".to_owned(), Some(3)),
-            ("\u{1}".repeat(255), None),
-            ("😀".repeat(255), None),
+        for (identifier, owners, expected) in [
+            ("shop.pays".to_owned(), 0, Some(3)),
+            ("\u{1}".repeat(255), 0, None),
+            ("😀".repeat(255), 10, None),
         ] {
             let id = TestReportId::new().to_string();
             let report = ReportState {
@@ -97,6 +100,7 @@ mod tests {
                 finish_date_time: Some(Timestamp::default()),
                 average_duration_in_sec: 1.0 / 3.0,
                 revision: i64::MAX,
+                owners: vec![identifier.clone(); owners],
                 test_case_identifier: Some(identifier),
                 is_muted: Some(false),
                 change: ResultChange::None.into(),
