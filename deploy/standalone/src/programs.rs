@@ -60,7 +60,6 @@ impl Assay {
             .map(|program| Runtime::within(&process, program));
         let [identity, catalog, execution, notification, gateway] = &runtimes;
 
-        let largest_file_mib = settings.file_store.largest_file_mib;
         let started = assay_identity::start(
             identity,
             assay_identity::Config {
@@ -99,7 +98,7 @@ impl Assay {
                 identity_url: identity_url.clone(),
                 catalog_url: url(catalog_address),
                 artifacts: ArtifactConfig {
-                    file_store: settings.file_store,
+                    file_store: settings.file_store.clone(),
                     seal: seal.clone(),
                     public: public.clone(),
                 },
@@ -133,7 +132,7 @@ impl Assay {
                 execution_url: url(execution_address),
                 notification_url: url(notification_address),
                 nats: nats_of("gateway"),
-                largest_file_mib,
+                largest_file_mib: settings.file_store.largest_file_mib,
             },
         )
         .await?;

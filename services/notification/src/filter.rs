@@ -91,6 +91,14 @@ impl Filter {
             check.read(TestSetId::from_field_if_any("testSetId", test_set.as_deref()))?;
         let trends = given(filter.trend);
         let trends = trends.map(|trends| read_names::<Trend>(&mut check, "trend", &trends));
+        let branch = given(filter.branch);
+        if let Some(branch) = &branch {
+            branch::check(&mut check, "branch", branch, branch::LONGEST_BRANCH);
+        }
+        let owner = given(filter.owner);
+        if let Some(owner) = &owner {
+            check.line("owner", owner, 1..=LONGEST_OWNER);
+        }
         check.done()?;
         let owner = owner.map(|owner| owner.to_ascii_lowercase());
         let project = project.flatten().map(|project| project.to_string());

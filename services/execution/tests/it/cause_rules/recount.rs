@@ -259,8 +259,8 @@ impl Compared {
             let listed = list_reports(&self.world, request).await?.into_iter();
             let mut listed: Vec<_> = listed.map(|entry| entry.test_case_identifier).collect();
             listed.sort_unstable();
-            let cases: Vec<_> = count.cases.iter().map(|case| CASES[*case]).collect();
-            ensure!(listed == cases, "{listed:?} instead of {cases:?} of {text}");
+            let counted: Vec<_> = count.cases.iter().map(|case| CASES[*case]).collect();
+            ensure!(listed == counted, "{listed:?} instead of {counted:?} of {text}");
         }
         Ok(())
     }

@@ -130,8 +130,8 @@ async fn no_cause_is_left_out_if_tests_are_muted_between_two_pages() -> Result<(
     }
     let left = counted(&tests, &muted, &fingerprints);
     assert!((4..CAUSES).contains(&left.len()), "{} causes are left", left.len());
-    let lost: Vec<_> = left.iter().filter(|cause| !listed.contains(&cause.1)).collect();
-    assert!(lost.is_empty(), "{lost:?}");
+    let left_out: Vec<_> = left.iter().filter(|cause| !listed.contains(&cause.1)).collect();
+    assert!(left_out.is_empty(), "{left_out:?}");
 
     for wrong in ["", "7", "x-1", &left[0].1, &format!("x-{}", left[0].1)] {
         let refused = page(&world, &execution, Some(wrong.to_owned())).await.unwrap_err();
