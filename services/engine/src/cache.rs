@@ -75,7 +75,7 @@ struct Kept {
 
 impl Cache {
     /// Opens the folder for this engine alone, and removes what an engine that was killed has left there. `None` if no
-    /// files are to be downloaded: there is no folder then.
+    /// files are to be downloaded, in which case no folder is made.
     pub(crate) fn open(config: &Config) -> anyhow::Result<Option<Self>> {
         if config.cache_gib == 0 {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What events cost: their way from an upload to subscribers, their size, and the processor time of everything that
+//! Costs of events: their way from an upload to subscribers, their size, and the processor time of everything that
 //! follows from the commit of the results.
 
 use std::time::{Duration, Instant};

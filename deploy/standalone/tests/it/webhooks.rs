@@ -211,12 +211,12 @@ async fn a_webhook_is_sent_what_fails_or_is_fixed_for_an_owner_on_some_branches(
     let set = world.api.post(&sets, json!({"Name": "All"})).await.created();
     let path = format!("{sets}/{}", id(&set));
     for (branch, failing) in [
-        ("main", "Checkout"),
         ("release/2.4", "Depot"),
         ("release/2.4", "Checkout"),
         ("release/2.5", "Checkout"),
         ("release/2.5", "none"),
         ("release/2.5", "none"),
+        ("main", "Checkout"),
     ] {
         upload_of(&world.api, &path, branch, failing).await;
     }

@@ -104,7 +104,8 @@ async fn take(
     Ok(schedules)
 }
 
-/// What is free for a request: the environments that it does not occupy, and values of the pools that it has locked.
+/// Environments and values of pools that are free for a request: it does not occupy the former, and has locked the
+/// latter.
 #[derive(Default)]
 struct Free {
     occupied: HashSet<EnvironmentId>,

@@ -13,9 +13,9 @@ async fn a_monitor_of_a_pattern_measures_each_of_its_branches_by_itself() -> Res
     let features = create(&world, features).await?;
     runs(&world, "features", "PFPFPF").await?;
     runs(&world, "feature/cart", "PFP").await?;
-    runs(&world, "feature/pay", "PFP").await?;
+    runs(&world, "feature/pay", "PFPF").await?;
     assert!(actions(&world, &features).await?.is_empty(), "one recovery on each branch");
-    runs(&world, "feature/pay", "FP").await?;
+    runs(&world, "feature/pay", "PF").await?;
     assert_eq!(actions(&world, &features).await?.len(), 1);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What the interface says about executions, in the form of the rebuilt state.
+//! The state of executions by the interface, in the form of the rebuilt one.
 
 use std::collections::{BTreeMap, HashMap};
 
