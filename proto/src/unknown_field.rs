@@ -1,5 +1,9 @@
 //! Fields that an input does not have.
 
+/// Maximum length of a name that may be a misspelt one, in bytes. Longer ones are not compared, which takes time by their
+/// length.
+const LONGEST: usize = 64;
+
 /// Similarity from which a name is suggested for another, from 0 to 1.
 const SIMILAR: f64 = 0.8;
 
@@ -21,6 +25,9 @@ pub(crate) fn advice<'a>(name: &str, fields: impl Iterator<Item = &'a str>) -> S
 
 /// Returns the name that a misspelt one probably stands for.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    if name.len() > LONGEST {
+        return None;
+    }
     let name = name.to_lowercase();
     let similarity = |known: &str| strsim::jaro_winkler(&name, &known.to_lowercase());
     let nearest = known.map(|known| (similarity(known), known)).max_by(|a, b| a.0.total_cmp(&b.0));
@@ -39,6 +46,7 @@ mod tests {
             ("targetGroup", Some("TargetGroup")),
             ("name", Some("Name")),
             ("Colour", None),
+            (format!("TargetGroup{}", "p".repeat(LONGEST)).as_str(), None),
         ] {
             let advice = advice(name, fields());
             let expected = nearest.map(|field| format!("no such field; did you mean `{field}`?"));

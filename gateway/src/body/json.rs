@@ -16,6 +16,9 @@ use crate::problem::Problem;
 /// Maximum depth of nested arrays and objects.
 const DEPTH: usize = 64;
 
+/// Maximum number of unknown fields of an object that are compared with those of the input. Records have fewer.
+const COMPARED: usize = 256;
+
 /// The fields of an object, not parsed yet.
 pub(crate) type Fields<'a> = BTreeMap<String, &'a RawValue>;
 
@@ -82,8 +85,8 @@ pub(crate) fn parse<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T, P
 /// not have are ignored, since clients send whole records back.
 pub(crate) fn check_names<T: Changes>(fields: &Fields<'_>) -> Result<(), Problem> {
     let is_misspelt = |name: &str| nearest(name, T::FIELDS.iter().copied()).is_some();
-    let mut unknown = fields.keys().filter_map(|name| Some((name, T::check_name(name).err()?)));
-    let misspelt = unknown.find(|(name, _)| is_misspelt(name));
+    let unknown = fields.keys().filter_map(|name| Some((name, T::check_name(name).err()?)));
+    let misspelt = unknown.take(COMPARED).find(|(name, _)| is_misspelt(name));
     misspelt.map_or(Ok(()), |(name, advice)| Err(Problem::invalid(name, advice)))
 }
 

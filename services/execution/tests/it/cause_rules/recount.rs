@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Number of histories to try.
-const HISTORIES: u32 = 12;
+const HISTORIES: u32 = 4;
 
 const CASES: [&str; 4] = ["a", "b", "c", "d"];
 
