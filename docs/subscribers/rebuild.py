@@ -12,7 +12,6 @@ import json
 import os
 import sys
 
-import nats
 from nats.js.errors import APIError
 
 from subscriber import bind, check
@@ -64,7 +63,7 @@ async def main(url, name, path, domain=None):
         try:
             # Messages that arrive within a second are saved at once.
             messages = await consumer.fetch(batch, timeout=1)
-        except (nats.errors.TimeoutError, APIError):
+        except (asyncio.TimeoutError, APIError):  # nats.errors.TimeoutError is one, too.
             await check(consumer, name)
             continue
         for message in messages:

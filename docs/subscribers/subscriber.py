@@ -24,7 +24,7 @@ async def main(url, name, path, domain=None):
         while True:
             try:
                 [message] = await consumer.fetch(1, timeout=30)
-            except (nats.errors.TimeoutError, APIError):
+            except (asyncio.TimeoutError, APIError):  # nats.errors.TimeoutError is one, too.
                 await check(consumer, name)
                 continue
             event = json.loads(message.data)
