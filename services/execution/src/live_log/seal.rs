@@ -34,7 +34,7 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, artifacts: &Artifact
 /// Makes the logs of ended leases artifacts. Only one replica does so at a time. A log that cannot be stored is
 /// tried again for a day. Logs are removed a minute later, so that readers who follow them miss nothing of the end.
 pub async fn seal_logs(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
-    store::remove_sealed(db).await?;
+    while store::remove_sealed(db).await? > 0 {}
     if store::ended(db, None).await?.is_empty() {
         return Ok(());
     }

@@ -194,9 +194,9 @@ pub(super) async fn mark_sealed(
     Ok(())
 }
 
-/// Removes logs of all customers that have been artifacts for a minute.
-pub(super) async fn remove_sealed(db: impl PgExecutor<'_>) -> Result<(), Fault> {
-    let remove = sqlx::query(
+/// Removes up to 100 logs of all customers that have been artifacts for a minute. Returns their number.
+pub(super) async fn remove_sealed(db: impl PgExecutor<'_>) -> Result<i64, Fault> {
+    let remove = sqlx::query_scalar(
         "with sealed as (
              select customer_id, lease_id from live_log
              where sealed_at < now() - interval '1 minute'
@@ -206,10 +206,12 @@ pub(super) async fn remove_sealed(db: impl PgExecutor<'_>) -> Result<(), Fault> 
          removed as (
              delete from live_log log using sealed
              where log.customer_id = sealed.customer_id and log.lease_id = sealed.lease_id
+         ),
+         chunk as (
+             delete from live_log_chunk chunk using sealed
+             where chunk.customer_id = sealed.customer_id and chunk.lease_id = sealed.lease_id
          )
-         delete from live_log_chunk chunk using sealed
-         where chunk.customer_id = sealed.customer_id and chunk.lease_id = sealed.lease_id",
+         select count(*) from sealed",
     );
-    remove.execute(db).await?;
-    Ok(())
+    Ok(remove.fetch_one(db).await?)
 }
