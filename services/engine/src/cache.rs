@@ -3,22 +3,24 @@
 //! Tests get links to the files, which are read-only. So a file can be removed from the cache while a test uses
 //! it, and one that a test has changed regardless is recognized by its time, and downloaded again.
 
+mod folder;
+
 use std::{
     collections::HashMap,
-    fs::{self, DirBuilder, File, Permissions},
+    fs::{self, File, Permissions},
     io,
-    os::unix::fs::{DirBuilderExt, PermissionsExt},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::SystemTime,
 };
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use assay_proto::execution::LeasedFile;
-use rustix::fs::{FlockOperation, flock};
 use tempfile::{NamedTempFile, TempDir};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
+use self::folder::{Kept, PART, TESTS, is_sha256, remove};
 use crate::{
     api::Api,
     config::Config,
@@ -64,15 +66,6 @@ impl Drop for Room<'_> {
     }
 }
 
-/// A file that is kept.
-struct Kept {
-    size: u64,
-    /// Time of its last change; none before its contents were compared with its name.
-    modified: Option<SystemTime>,
-    /// Time of its last use; before the first one of this engine, that of its last read.
-    used: SystemTime,
-}
-
 impl Cache {
     /// Opens the folder for this engine alone, and removes what an engine that was killed has left there. `None` if no
     /// files are to be downloaded, in which case no folder is made.
@@ -88,8 +81,8 @@ impl Cache {
         };
         let given = config.cache.as_deref().or(temporary.as_ref().map(TempDir::path));
         let folder = given.context("the cache has no folder")?;
-        let (folder, kept, lock) =
-            open(folder).with_context(|| format!("cannot use the folder {}", folder.display()))?;
+        let (folder, kept, lock) = folder::open(folder)
+            .with_context(|| format!("cannot use the folder {}", folder.display()))?;
         let cache = Self {
             folder,
             most: u64::from(config.cache_gib) << 30,
@@ -250,74 +243,13 @@ impl Cache {
     }
 }
 
-/// Name of the folder with the folders of tests. It is removed when an engine starts, so its name must not be that
-/// of a folder which somebody has beside the cache.
-const TESTS: &str = "assay-tests";
-
-/// Prefix of files that are being downloaded. Those that were left are removed, too.
-const PART: &str = "assay-part-";
-
-/// Name of the file that is locked.
-const LOCK: &str = "assay-lock";
-
-/// Opens a folder that no other engine uses. Returns its absolute path, its files, and the lock.
-fn open(folder: &Path) -> anyhow::Result<(PathBuf, HashMap<String, Kept>, File)> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let folder = folder.canonicalize()?;
-    if folder.to_str().is_none() {
-        bail!("its path is not UTF-8");
-    }
-    let lock = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK))?;
-    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-        bail!("another engine uses it: give each engine a folder of its own (ASSAY_ENGINE_CACHE)");
-    }
-    let tests = folder.join(TESTS);
-    match fs::remove_dir_all(&tests) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-        _ => fs::create_dir(&tests)?,
-    }
-    let mut kept = HashMap::new();
-    for entry in fs::read_dir(&folder)? {
-        let entry = entry?;
-        let (name, found) = (entry.file_name().to_string_lossy().into_owned(), entry.metadata()?);
-        if found.is_file() && is_sha256(&name) {
-            let used = found.accessed().unwrap_or(SystemTime::UNIX_EPOCH);
-            let entry = Kept { size: found.len(), modified: None, used };
-            kept.insert(name, entry);
-        } else if found.is_file() && name.starts_with(PART) {
-            remove(&entry.path())?;
-        }
-    }
-    Ok((folder, kept, lock))
-}
-
-/// Removes a file if it exists.
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-fn is_sha256(text: &str) -> bool {
-    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-}
-
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
 
-    #[derive(Parser)]
-    struct Arguments {
-        #[command(flatten)]
-        config: Config,
-    }
-
     fn cache() -> Cache {
-        let words = ["assay-engine", "--token", "t", "--cache-gib", "1", "--", "true"];
-        Cache::open(&Arguments::parse_from(words).config).unwrap().unwrap()
+        let config = Config::of(&["--cache-gib", "1", "--", "true"]).unwrap();
+        Cache::open(&config).unwrap().unwrap()
     }
 
     fn kept(size: u64, nr: u64) -> Kept {

@@ -71,20 +71,25 @@ pub struct Config {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::Parser;
+impl Config {
+    /// Reads the arguments of a command line, beside a token.
+    pub(crate) fn of(arguments: &[&str]) -> Result<Self, clap::Error> {
+        #[derive(clap::Parser)]
+        struct Arguments {
+            #[command(flatten)]
+            config: Config,
+        }
+        let words = ["assay-engine", "--token", "t"].iter().chain(arguments);
+        Ok(<Arguments as clap::Parser>::try_parse_from(words)?.config)
+    }
+}
 
+#[cfg(test)]
+mod tests {
     use super::*;
 
-    #[derive(Debug, Parser)]
-    struct Arguments {
-        #[command(flatten)]
-        config: Config,
-    }
-
     fn projects(given: &[&str]) -> Result<usize, clap::Error> {
-        let words = ["assay-engine", "--token", "t"].iter().chain(given).chain(&["--", "true"]);
-        Ok(Arguments::try_parse_from(words)?.config.projects.len())
+        Ok(Config::of(&[given, &["--", "true"]].concat())?.projects.len())
     }
 
     #[test]

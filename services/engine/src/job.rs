@@ -236,19 +236,11 @@ fn minutes(minutes: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use assay_proto::TestType;
-    use clap::Parser;
 
     use super::*;
 
-    #[derive(Parser)]
-    struct Arguments {
-        #[command(flatten)]
-        config: Config,
-    }
-
     fn job(command: &str, minimum_duration_in_min: f64) -> Job {
-        let words = ["assay-engine", "--token", "t", "--", "sh", "-c", command];
-        let config = Arguments::parse_from(words).config;
+        let config = Config::of(&["--", "sh", "-c", command]).unwrap();
         let mut lease = Lease { minimum_duration_in_min, ..Lease::default() };
         lease.set_test_type(TestType::Stability);
         let (api, stop) = (Api::new(&config).unwrap(), CancellationToken::new());
