@@ -49,7 +49,7 @@ use prost::Message;
 const CONTRACTS: &str = "assay";
 
 /// Path of the contract for the tests of this crate.
-const TEST_CONTRACT: &str = "tests/shapes.proto";
+const TEST_CONTRACT: &str = "tests/it/shapes.proto";
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed={CONTRACTS}");

@@ -74,9 +74,6 @@ packages! {
     events "assay.events.v1",
 }
 
-#[cfg(test)]
-mod shapes;
-
 include!(concat!(env!("OUT_DIR"), "/policy.rs"));
 include!(concat!(env!("OUT_DIR"), "/examples.rs"));
 include!(concat!(env!("OUT_DIR"), "/accepted.rs"));

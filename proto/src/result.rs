@@ -24,26 +24,3 @@ fn severity(result: TestResult) -> u8 {
         TestResult::Error => 5,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_worst_result_wins_in_any_order() {
-        let from_best = [
-            TestResult::NotExecuted,
-            TestResult::Passed,
-            TestResult::Canceled,
-            TestResult::Aborted,
-            TestResult::Failed,
-            TestResult::Error,
-        ];
-        for (index, worse) in from_best.iter().enumerate() {
-            for better in &from_best[..=index] {
-                assert_eq!(worst(*worse, *better), *worse);
-                assert_eq!(worst(*better, *worse), *worse);
-            }
-        }
-    }
-}

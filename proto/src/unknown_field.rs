@@ -33,38 +33,3 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
     let nearest = known.map(|known| (similarity(known), known)).max_by(|a, b| a.0.total_cmp(&b.0));
     nearest.filter(|(similarity, _)| *similarity >= SIMILAR).map(|(_, known)| known)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_field_is_suggested() {
-        let fields = || ["Name", "TargetGroup", "ImageFileId"].into_iter();
-        for (name, nearest) in [
-            ("TargetGroop", Some("TargetGroup")),
-            ("targetGroup", Some("TargetGroup")),
-            ("name", Some("Name")),
-            ("Colour", None),
-            (format!("TargetGroup{}", "p".repeat(LONGEST)).as_str(), None),
-        ] {
-            let advice = advice(name, fields());
-            let expected = nearest.map(|field| format!("no such field; did you mean `{field}`?"));
-            assert_eq!(advice, expected.unwrap_or_else(|| "no such field".to_owned()), "{name}");
-        }
-    }
-
-    #[test]
-    fn errors_of_serde_are_understood() {
-        for (error, name, suggestion) in [
-            ("unknown field `Nmae`, expected `Name`", "Nmae", "`Name`"),
-            ("unknown field `Nmae`, expected `Content` or `Name`", "Nmae", "`Name`"),
-            ("unknown field `Nmae`, expected one of `Content`, `Name`, `No`", "Nmae", "`Name`"),
-        ] {
-            let (found, advice) = unknown_field(error).unwrap();
-            assert_eq!(found, name);
-            assert!(advice.contains(suggestion), "{advice}");
-        }
-        assert!(unknown_field("missing field `Name`").is_none());
-    }
-}

@@ -7,8 +7,8 @@ mod v1 {
 use serde_json::{Value, json};
 use v1::{Inner, InnerList, Shape, ShapeInput};
 
-use crate::{
-    Changes, CustomerId, Fault, Needs, Permission, Permissions, Reading, TestType, Timestamp,
+use assay_proto::{
+    Changes, CustomerId, Fault, TestType, Timestamp,
     catalog::{EnvironmentInput, SubjectInput, TestCaseInput, TestPlanInput, TestSetInput},
     identity::{CustomerInput, LoginInput, UserGroupInput, UserInput},
     unknown_field,
@@ -132,56 +132,6 @@ fn ids_are_hyphenated_lower_case_uuids() {
         assert!(
             matches!(CustomerId::from_path(&other), Err(Fault::NotFound(_))),
             "{other} was accepted"
-        );
-    }
-}
-
-#[test]
-fn permissions_are_listed_in_the_order_of_the_contract() {
-    let set = Permissions::parse("UsagePermission", " Write,Read ,Reserved19,").unwrap();
-    assert_eq!(set.to_string(), "Read, Write, Reserved19");
-    assert!(set.contains(Permission::Read) && !set.contains(Permission::Execute));
-    for wrong in ["", " , ", "read", "Read, Fly"] {
-        assert!(Permissions::parse("UsagePermission", wrong).is_err(), "{wrong:?} was accepted");
-    }
-}
-
-#[test]
-fn methods_outside_the_contracts_have_no_access_rule() {
-    assert!(Needs::of("/assay.catalog.v1.ProjectService/DropEverything").is_none());
-    let create = Needs::of("/assay.catalog.v1.ProjectService/CreateProject");
-    assert_eq!(create.unwrap().to_string(), "Write");
-    let share = Needs::of("/assay.execution.v1.ShareLinkService/CreateShareLink").unwrap();
-    assert_eq!(share.to_string(), "Execute and Read");
-    for (held, may) in [("Execute", false), ("Read", false), ("Read, Execute", true)] {
-        let held = Permissions::parse("UsagePermission", held).unwrap();
-        assert_eq!(share.check(held).is_ok(), may, "{held}");
-    }
-}
-
-#[test]
-fn only_methods_that_read_may_be_repeated() {
-    let verb = |path: &&str| path.rsplit('/').next().unwrap().to_owned();
-    let reading: Vec<String> = crate::READING.iter().map(|(path, _)| verb(path)).collect();
-    for verb in
-        ["GetProject", "BatchGetTestCases", "ListProjects", "FindRecords", "WatchNotifications"]
-    {
-        assert!(reading.contains(&verb.to_owned()), "{verb} only reads");
-    }
-    for (method, reading) in [
-        ("catalog.v1.ProjectService/GetProject", Reading::Message),
-        ("catalog.v1.TestCaseService/BatchGetTestCases", Reading::Stream),
-        ("notification.v1.NotificationService/WatchNotifications", Reading::Events),
-    ] {
-        assert_eq!(Reading::of(&format!("/assay.{method}")), Some(reading), "{method}");
-    }
-    let all = crate::POLICY.iter().map(|(path, _)| *path);
-    for path in all.filter(|path| Reading::of(path).is_none()) {
-        let name = verb(&path);
-        let reads = ["Read", "Show", "Search", "Count", "Query", "Fetch"];
-        assert!(
-            !reads.iter().any(|verb| name.starts_with(verb)),
-            "{name} should be a Get or a List"
         );
     }
 }
