@@ -48,11 +48,13 @@ supply-chain: ## check licences, sources and advisories of crates, and write a b
 	@deploy/local/install supply-chain
 	@deploy/local/supply-chain
 
-conformance: ## send generated requests for ten minutes and check the answers
+conformance: ## send 100,000 generated requests and check the answers; takes a quarter of an hour
 	@deploy/local/install test
 	@cargo build --workspace --all-targets --locked
-	@ASSAY_CONFORMANCE_SECONDS=600 $(TARGET)/debug/with-servers cargo nextest run --workspace --locked \
-		--profile long -E 'test(/^conformance::/)'
+	@ASSAY_CONFORMANCE_SECONDS=$${ASSAY_CONFORMANCE_SECONDS:-900} \
+		ASSAY_CONFORMANCE_GENERATORS=$$(getconf _NPROCESSORS_ONLN) \
+		$(TARGET)/debug/with-servers cargo nextest run --workspace --locked --profile long \
+		--success-output immediate -E 'test(/^conformance::/)'
 
 large-files: ## upload a file and an artifact of 5 GiB, the file over connections that break
 	@deploy/local/install test
