@@ -239,6 +239,7 @@ fn execution(change: &ExecutionChanged) -> Notification {
         rules: change.rules.clone(),
         failed_test_cases: change.failed_test_cases.clone(),
         owners: change.owners.clone(),
+        owner_trends: change.owner_trends.clone(),
         duration_in_sec: Some(change.run_duration_in_sec),
         branch: change.branch.clone(),
         commit: change.commit.clone(),

@@ -88,7 +88,7 @@ async fn the_end_of_an_execution_has_the_verdict_of_the_interface_and_comes_last
 }
 
 /// Returns a result of a test with these owners.
-fn owned(mut result: Value, owners: &[&str]) -> Value {
+pub(crate) fn owned(mut result: Value, owners: &[&str]) -> Value {
     let labels = owners.iter().map(|owner| json!({ "Name": "Owner", "Value": owner }));
     result["Labels"] = labels.collect();
     result

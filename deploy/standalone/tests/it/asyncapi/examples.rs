@@ -2,7 +2,7 @@
 
 use assay_proto::{
     Actor, ActorKind, ExecutionStatistic, NotificationOrigin, ResultChange, TestResult, Trend,
-    events::FailedTestCase,
+    events::{FailedTestCase, OwnerTrend},
     execution::{ChangeCounts, RuleOutcome, VerdictState},
     notification::Notification,
 };
@@ -134,6 +134,10 @@ fn completed(source: &str, action: &str) -> Notification {
         ],
         failed_test_cases: vec![failed()],
         owners: vec!["Checkout team".to_owned()],
+        owner_trends: vec![OwnerTrend {
+            owner: "Checkout team".to_owned(),
+            trend: Trend::Worse.into(),
+        }],
         duration_in_sec: Some(168.4),
         record_version: Some("42".to_owned()),
         ..of_execution()

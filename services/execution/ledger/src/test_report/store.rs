@@ -16,7 +16,7 @@ use sqlx::{
 
 use self::states::are_few;
 pub use self::{
-    failed::{failed, first_failed, owners},
+    failed::{failed, first_failed},
     start::{count, insert},
     states::{RecordedReport, ended, identifiers, of_cases, of_ids, pending, recorded},
 };
