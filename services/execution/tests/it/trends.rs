@@ -152,7 +152,7 @@ async fn each_owner_of_failing_or_fixed_tests_has_a_trend_of_its_own() -> Result
         assert_eq!((&ended["Trend"], Value::Object(found)), (&json!(trend), expected));
     }
 
-    // Known failures of the default branch are no news on the first run of another one.
+    // Known failures of the default branch do not count as new on the first run of another one.
     run(&world, "main", json!([ada(failed("a", "lost")), depot(passed("d"))])).await?;
     run(&world, "feature", json!([ada(failed("a", "lost")), depot(passed("d"))])).await?;
     let ended = ends(&world).await?.pop().context("an end")?;

@@ -148,11 +148,11 @@ pub(super) async fn owners(
                 bool_or(is_now and {NEW_FAILURE}) as has_new_failures,
                 bool_or(not is_now and has_failed) as had_failures
          from (
-             select labels, change, is_muted, execution_id = $2 as is_now,
+             select owners, change, is_muted, execution_id = $2 as is_now,
                     result in ('Failed', 'Error', 'Aborted') as has_failed
              from test_report
              where customer_id = $1 and execution_id = any(array[$2, $3]::uuid[])
-         ) as report cross join unnest(owners_of(labels)) as owner
+         ) as report cross join unnest(owners) as owner
          where has_failed or change = 'Fixed'
          group by owner
          having bool_or(is_now and (has_failed and not is_muted or change = 'Fixed'))

@@ -12,8 +12,8 @@ pub async fn first_failed(
     limit: i64,
 ) -> Result<Vec<FailedTestCase>, Fault> {
     let failed = sqlx::query_as(
-        "select test_case_id as id, test_case_identifier as identifier, test_case_name as name,
-                result, coalesce(owners_of(labels), '{}') as owners
+        "select test_case_id as id, test_case_identifier as identifier, test_case_name as name, result,
+                owners
          from test_report r
          where customer_id = $1 and execution_id = $2 and result in ('Failed', 'Error')
          order by r.id
@@ -29,8 +29,8 @@ pub async fn failed(
     report: TestReportId,
 ) -> Result<Option<FailedTestCase>, Fault> {
     let failed = sqlx::query_as(
-        "select test_case_id as id, test_case_identifier as identifier, test_case_name as name,
-                result, coalesce(owners_of(labels), '{}') as owners
+        "select test_case_id as id, test_case_identifier as identifier, test_case_name as name, result,
+                owners
          from test_report where customer_id = $1 and id = $2",
     );
     Ok(failed.bind(customer).bind(report).fetch_optional(&mut **tx).await?)
