@@ -1,5 +1,7 @@
 //! Filters by the trend and the test set of executions: a webhook that is sent what gets worse.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result};
 use assay_events::{Event, EventType, ExecutionAction};
 use assay_proto::{
@@ -177,5 +179,29 @@ async fn with_owners_the_trend_is_that_of_their_own_tests() -> Result<()> {
         let expected: Vec<_> = expected.iter().map(|one| one.id.clone()).collect();
         assert_eq!(stored, expected, "{owners:?}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn large_notifications_are_all_delivered_in_several_rounds() -> Result<()> {
+    const COUNT: usize = 30;
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let execution = world.service("execution").await?;
+    let receiver = Receiver::start(Behaviour::Answer(204)).await?;
+    let events = vec!["TestSet.Completed".to_owned()];
+    let webhook = WebhookInput { events, ..webhook_to(&receiver.url) };
+    world.add_webhook(&user, webhook).await?;
+    // Each event has more than 100 KB, and a round reads at most 1 MiB at once.
+    let owners: Vec<_> = (0..100).map(|number| format!("{number} {}", "ä".repeat(250))).collect();
+    let owners: Vec<_> = owners.iter().map(|owner| (owner.as_str(), Trend::Worse)).collect();
+    for _ in 0..COUNT {
+        execution.publish(&worse(&user, &owners)?).await?;
+    }
+    let all = world.wait_for(&user, 1 + 2 * COUNT).await;
+    let requests = receiver.receives(COUNT).await;
+    let delivered: BTreeSet<_> = requests.iter().map(|one| one.header("webhook-id")).collect();
+    let ends = all.iter().filter(|one| one.action == "Completed");
+    assert_eq!(delivered, ends.map(|one| one.id.as_str()).collect());
     Ok(())
 }
