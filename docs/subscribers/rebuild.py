@@ -15,7 +15,7 @@ import sys
 
 from nats.js.errors import APIError
 
-from subscriber import bind, check
+from subscriber import bind, check, stored
 
 # The fields to keep of TestCase.Finished and TestCase.Reviewed, and of what happens to the execution of a test set.
 FIELDS = {
@@ -36,25 +36,12 @@ def record_of(event):
     return {"Id": data["TargetId"], "RecordVersion": int(data["RecordVersion"]), "Status": data["State"], **fields}
 
 
-def restore(path):
-    """Opens the file, without a last line that a kill has cut off. Returns it with the versions of its records."""
-    file = open(path, "a+b")
-    file.seek(0)
-    versions, size = {}, 0
-    for line in file:
-        if line.endswith(b"\n"):
-            record = json.loads(line)
-            versions[record["Id"]] = record["RecordVersion"]
-            size += len(line)
-    file.truncate(size)
-    return file, versions
-
-
 async def main(url, name, path, domain=None):
     consumer = await bind(url, name, domain)
     # More than Assay sends before they are acknowledged would only be waited for.
     batch = min(100, (await consumer.consumer_info()).config.max_ack_pending)
-    file, versions = restore(path)
+    file = open(path, "a+b")
+    versions = {record["Id"]: record["RecordVersion"] for record in stored(file)}
     while True:
         try:
             # Messages that arrive within a second are stored at once.

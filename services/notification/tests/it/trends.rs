@@ -184,7 +184,7 @@ async fn with_owners_the_trend_is_that_of_their_own_tests() -> Result<()> {
 
 #[tokio::test]
 async fn large_notifications_are_all_delivered_in_several_rounds() -> Result<()> {
-    const COUNT: usize = 30;
+    const COUNT: usize = 20;
     let world = World::new().await?;
     let user = world.manager().await;
     let execution = world.service("execution").await?;

@@ -4,8 +4,7 @@ mod interface;
 mod killed;
 
 use std::{
-    collections::BTreeMap, io::Write as _, os::unix::fs::symlink, path::PathBuf, process::Stdio,
-    time::Duration,
+    collections::BTreeMap, os::unix::fs::symlink, path::PathBuf, process::Stdio, time::Duration,
 };
 
 use assay_testkit::{Api, eventually, test_dir};
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 use uuid::Uuid;
 
-use super::{python_with, subscribe_with};
+use super::{cut_off, python_with, subscribe_with};
 use crate::{
     documents::{at, node},
     junit::upload,
@@ -94,12 +93,6 @@ impl Rebuild {
             *known = Value::Object(record);
         }
         state
-    }
-
-    /// Leaves the file as a program that is killed while it writes a line.
-    fn cut_off(&self) {
-        let file = std::fs::OpenOptions::new().append(true).open(self.file());
-        file.unwrap().write_all(b"{\"Id\": \"019aa8c1").unwrap();
     }
 }
 
@@ -181,7 +174,7 @@ async fn kill(rebuild: &Rebuild) {
         })
         .await;
         running.kill().await.unwrap();
-        rebuild.cut_off();
+        cut_off(&rebuild.file());
     }
 }
 
