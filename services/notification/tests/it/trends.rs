@@ -202,6 +202,7 @@ async fn large_notifications_are_all_delivered_in_several_rounds() -> Result<()>
     let requests = receiver.receives(COUNT).await;
     let delivered: BTreeSet<_> = requests.iter().map(|one| one.header("webhook-id")).collect();
     let ends = all.iter().filter(|one| one.action == "Completed");
-    assert_eq!(delivered, ends.map(|one| one.id.as_str()).collect());
+    let ends: BTreeSet<_> = ends.map(|one| one.id.as_str()).collect();
+    assert_eq!(delivered, ends);
     Ok(())
 }
