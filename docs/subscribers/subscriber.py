@@ -17,10 +17,9 @@ STREAM = "ASSAY_NOTIFICATIONS"
 
 async def main(url, name, path, domain=None):
     consumer = await bind(url, name, domain)
-    with open(path, "a+", encoding="utf-8") as file:
+    with open(path, "a+b") as file:
         # In practice, store the id as a key in your database, in the transaction of your effects.
-        file.seek(0)
-        seen = {json.loads(line)["id"] for line in file}
+        seen = {event["id"] for event in stored(file)}
         while True:
             try:
                 [message] = await consumer.fetch(1, timeout=30)
@@ -29,11 +28,19 @@ async def main(url, name, path, domain=None):
                 continue
             event = json.loads(message.data)
             if event["id"] not in seen:  # A message may be delivered twice.
-                file.write(json.dumps(event) + "\n")
+                file.write(json.dumps(event).encode() + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
                 seen.add(event["id"])
             await message.ack()  # Only after the event is on disk.
+
+
+def stored(file):
+    """Returns the JSON lines of a file. Removes a last one that a kill has cut off."""
+    file.seek(0)
+    lines = [line for line in file if line.endswith(b"\n")]
+    file.truncate(sum(map(len, lines)))
+    return map(json.loads, lines)
 
 
 async def bind(url, name, domain=None):

@@ -7,7 +7,7 @@
 use std::{
     collections::HashSet,
     fs::File,
-    io::{BufRead as _, BufReader, Write as _},
+    io::{Read as _, Write as _},
     time::Duration,
 };
 
@@ -43,10 +43,16 @@ async fn main() -> anyhow::Result<()> {
 
     // In practice, store the id as a key in your database, in the transaction of your effects.
     let mut file = File::options().create(true).append(true).read(true).open(path)?;
-    let mut seen = HashSet::new();
-    for line in BufReader::new(&file).lines() {
-        seen.insert(id(line?.as_bytes())?);
+    let (mut stored, mut seen, mut size) = (Vec::new(), HashSet::new(), 0);
+    file.read_to_end(&mut stored)?;
+    for line in stored.split_inclusive(|byte| *byte == b'\n') {
+        // A kill may have cut off the last line.
+        if line.ends_with(b"\n") {
+            seen.insert(id(line)?);
+            size += line.len();
+        }
     }
+    file.set_len(u64::try_from(size)?)?;
     loop {
         let batch = consumer.batch().max_messages(1).expires(Duration::from_secs(30));
         // Without the consumer, requests time out as they do without messages.

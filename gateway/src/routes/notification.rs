@@ -66,7 +66,7 @@ struct Filter {
     #[param(example = "019cadd9-3b10-7a44-8e52-1c2d3e4f5a6b")]
     test_set_id: Option<String>,
     /// Return only the ends of executions with one of these trends, separated by commas: `Worse`, `Same` or
-    /// `Better` than the execution before.
+    /// `Better` than the execution before. With `owner`, the tests of this owner have the trend.
     #[param(example = "Worse")]
     trend: Option<String>,
     /// Return only notifications about tests of this owner: their reports, and the ends of executions in which

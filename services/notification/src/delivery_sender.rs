@@ -122,6 +122,7 @@ impl Sender {
 
     async fn try_run(&self, round: &mut Round, stopping: &CancellationToken) -> Result<(), Fault> {
         let ends = Instant::now() + MAX_ROUND_DURATION;
+        let has_time = || Instant::now() < ends && !stopping.is_cancelled();
         let messages = Messages::open(&self.seal, round.webhook, &round.sealed)?;
         let mut health = Health::Failing;
         if round.taken > MOST_TAKEN
@@ -135,13 +136,12 @@ impl Sender {
             return self.finish(round, &[given_up], health).await;
         }
         if let Some(grouping) = round.grouping {
-            return self.run_grouped(round, &messages, grouping, ends).await;
+            return self.run_grouped(round, &messages, grouping, has_time).await;
         }
         loop {
-            let attempts = self.send(round, &messages, ends).await?;
+            let attempts = self.send(round, &messages, has_time).await?;
             health = attempts.iter().fold(health, |health, one| health.after(&one.outcome));
-            let has_time = Instant::now() < ends && !stopping.is_cancelled();
-            if attempts.len() < due::BATCH || !has_time {
+            if attempts.len() < due::BATCH || !has_time() {
                 return self.finish(round, &attempts, health).await;
             }
             if !self.record(round, &attempts).await? {
@@ -151,13 +151,13 @@ impl Sender {
         }
     }
 
-    /// Sends deliveries of a round, until it ends or as many as are sent concurrently have failed in
+    /// Sends deliveries of a round, until its time is over or as many as are sent concurrently have failed in
     /// a row.
     async fn send(
         &self,
         round: &Round,
         messages: &Messages,
-        ends: Instant,
+        has_time: impl Fn() -> bool,
     ) -> Result<Vec<Attempt>, Fault> {
         let (mut waiting, mut sending) = (round.due.iter(), FuturesUnordered::new());
         for due in waiting.by_ref().take(CONCURRENT) {
@@ -169,7 +169,7 @@ impl Sender {
             failures = if attempt.outcome.is_success() { 0 } else { failures + 1 };
             attempts.push(attempt);
             if failures < CONCURRENT
-                && Instant::now() < ends
+                && has_time()
                 && let Some(due) = waiting.next()
             {
                 sending.push(self.attempt(round, messages, due));
@@ -228,7 +228,7 @@ impl Sender {
         round: &mut Round,
         messages: &Messages,
         grouping: Grouping,
-        ends: Instant,
+        has_time: impl Fn() -> bool,
     ) -> Result<(), Fault> {
         let mut health = Health::Failing;
         loop {
@@ -248,7 +248,7 @@ impl Sender {
             let attempt = self.send_message(round, message, &round.due[..count]).await?;
             health = health.after(&attempt.outcome);
             let goes_on = attempt.outcome.is_success() && (is_more || count < round.due.len());
-            if !goes_on || Instant::now() >= ends {
+            if !goes_on || !has_time() {
                 return self.finish(round, &[attempt], health).await;
             }
             if !self.record(round, &[attempt]).await? {

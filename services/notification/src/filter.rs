@@ -38,6 +38,7 @@ pub(crate) struct Filter {
     branch: Option<String>,
     results: Option<Vec<String>>,
     test_set: Option<String>,
+    /// Those of the execution, or of the tests of the owner if there is one.
     trends: Option<Vec<String>>,
     /// In lower case.
     owner: Option<String>,
@@ -159,7 +160,12 @@ impl Filter {
              and ({branch}::text is null or {of_branch})
              and ({results}::text[] is null or details->>'Result' = any({results}))
              and ({test_set}::text is null or details->>'TestSetId' = {test_set})
-             and ({trends}::text[] is null or details->>'Trend' = any({trends}))
+             and ({trends}::text[] is null or case when {owner}::text is null
+                 then details->>'Trend' = any({trends})
+                 else exists (
+                     select from jsonb_to_recordset(details->'OwnerTrends') as one (\"Owner\" text, \"Trend\" text)
+                     where lower(\"Owner\" collate \"C\") = {owner} and \"Trend\" = any({trends})
+                 ) end)
              and ({owner}::text is null or lower((details->>'Owners') collate \"C\")::jsonb ? {owner})
              and not ({hides_audit} and source = 'AuditEntry' and origin = 'Assay')"
         )

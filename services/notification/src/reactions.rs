@@ -125,8 +125,10 @@ fn from_record(change: RecordChanged) -> Notification {
         let of_source = (change.source == kind.name()).then(|| change.source_id.clone());
         of_source.or_else(|| change.target_id.clone().filter(|_| change.target == kind.name()))
     };
+    let is_of_execution = change.source == RecordKind::Execution.name();
     Notification {
         execution_id: id_of(RecordKind::Execution),
+        test_set_id: id_of(RecordKind::TestSet).filter(|_| is_of_execution),
         source: change.source,
         source_id: change.source_id,
         target: change.target,
@@ -239,6 +241,7 @@ fn execution(change: &ExecutionChanged) -> Notification {
         rules: change.rules.clone(),
         failed_test_cases: change.failed_test_cases.clone(),
         owners: change.owners.clone(),
+        owner_trends: change.owner_trends.clone(),
         duration_in_sec: Some(change.run_duration_in_sec),
         branch: change.branch.clone(),
         commit: change.commit.clone(),

@@ -48,11 +48,12 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, nats: &Nats, age: Du
     });
 }
 
-/// Removes notifications older than `age`, the deliveries of deleted webhooks, and all rows of deleted
+/// Removes notifications older than `age`, deleted webhooks with their deliveries, and all rows of deleted
 /// customers. Returns the number of notifications.
 pub async fn prune(db: &PgPool, age: Duration) -> Result<u64, Fault> {
     let mut throttle = Throttle::within(10..=2000);
     remove_all(&mut throttle, |limit| webhook::store::prune(db, limit)).await?;
+    remove_all(&mut throttle, |limit| webhook::store::prune_deleted(db, limit)).await?;
     remove_all(&mut throttle, |limit| delivery::attempt::prune(db, limit)).await?;
     let deleted = deletion::purge(db, &mut throttle).await?;
     let old = remove_all(&mut throttle, |limit| notification::store::prune(db, age, limit));

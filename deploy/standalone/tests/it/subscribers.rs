@@ -5,6 +5,8 @@ mod rebuilt;
 
 use std::{
     env,
+    fs::OpenOptions,
+    io::Write as _,
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
@@ -61,6 +63,12 @@ impl Subscriber {
         })
         .await
     }
+}
+
+/// Appends the beginning of a line to a file.
+fn cut_off(file: &Path) {
+    let file = OpenOptions::new().append(true).open(file);
+    file.unwrap().write_all(b"{\"id\": \"019aa8c1").unwrap();
 }
 
 /// The Rust example, which is built with the tests.
@@ -162,7 +170,7 @@ async fn the_examples_receive_every_notification_and_resume_after_a_restart() {
         subscribers.push(Subscriber::new(program, &[world.nats_url(), name], None));
     }
 
-    // Kills the examples three times while they work.
+    // Kills the examples three times while they work, and while they write a line.
     for round in 1..=3 {
         let running: Vec<Child> = subscribers.iter().map(Subscriber::start).collect();
         tokio::join!(notify(&world.api, 40), async {
@@ -173,6 +181,7 @@ async fn the_examples_receive_every_notification_and_resume_after_a_restart() {
         for mut child in running {
             child.kill().await.unwrap();
         }
+        subscribers.iter().for_each(|subscriber| cut_off(&subscriber.file));
     }
     let running: Vec<Child> = subscribers.iter().map(Subscriber::start).collect();
     let last = notify(&world.api, 5).await;

@@ -6,11 +6,12 @@ mod trend;
 
 use assay_proto::{
     CustomerId, Fault, Trend,
+    events::OwnerTrend,
     execution::{ChangeCounts, RuleOutcome, VerdictState},
 };
 use sqlx::PgTransaction;
 
-use self::trend::{Standing, trend};
+use self::trend::{Standing, trend, trend_of_owner};
 use crate::progress::execution::ExecutionState;
 
 /// The verdict of an execution that has ended, the changes that it depends on, and how it compares with the
@@ -21,11 +22,15 @@ pub struct Judged {
     pub rules: Vec<RuleOutcome>,
     /// Absent if the execution was canceled, or no test case ran.
     pub trend: Option<Trend>,
+    /// The owners of the test cases that fail and are not muted, or are fixed.
+    pub owners: Vec<String>,
+    /// How the tests of each of these owners compare, if there is a trend.
+    pub owner_trends: Vec<OwnerTrend>,
 }
 
 /// Judges a locked execution that has ended, which is stored with its reports. One statement reads what the
-/// verdict and the trend depend on. The verdict of the execution before is the present one: reviews and mutes
-/// since its end count.
+/// verdict and the trend depend on, and another one the owners, if a test case fails or is fixed. The verdict of
+/// the execution before is the present one: reviews and mutes since its end count.
 pub async fn judge(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -38,8 +43,28 @@ pub async fn judge(
     // The one before has run.
     let before = before.map(|before| {
         let facts = before.facts();
-        Standing::of(facts, rules::state(facts.outcomes(&before.gate).as_deref()))
+        let state = rules::state(facts.outcomes(&before.gate).as_deref());
+        (before.id, Standing::of(facts, state))
     });
-    let trend = read.has_run.then(|| trend(Standing::of(facts, state), before));
-    Ok(Judged { changes: read.changes, state, rules: rules.unwrap_or_default(), trend })
+    let standing = Standing::of(facts, state);
+    let trend = read.has_run.then(|| trend(standing, before.map(|(_, standing)| standing)));
+    let tests = if standing.has_failures() || read.changes.fixed > 0 {
+        let failed_before = before.filter(|(_, standing)| standing.has_failures());
+        store::owners(&mut **tx, customer, read.id, failed_before.map(|(id, _)| id)).await?
+    } else {
+        Vec::new()
+    };
+    let is_outage = facts.environment().is_some();
+    let compared = tests.iter().filter(|_| trend.is_some()).map(|tests| OwnerTrend {
+        owner: tests.owner.clone(),
+        trend: trend_of_owner(tests, is_outage, before.is_none()).into(),
+    });
+    Ok(Judged {
+        owner_trends: compared.collect(),
+        owners: tests.into_iter().map(|tests| tests.owner).collect(),
+        changes: read.changes,
+        state,
+        rules: rules.unwrap_or_default(),
+        trend,
+    })
 }

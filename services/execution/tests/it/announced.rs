@@ -1,5 +1,7 @@
 //! Events that say what follows from results: the first failure, the verdict, work that nobody takes.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result};
 use assay_execution::{publish_expired, publish_waiting};
 use assay_proto::{
@@ -88,7 +90,7 @@ async fn the_end_of_an_execution_has_the_verdict_of_the_interface_and_comes_last
 }
 
 /// Returns a result of a test with these owners.
-fn owned(mut result: Value, owners: &[&str]) -> Value {
+pub(crate) fn owned(mut result: Value, owners: &[&str]) -> Value {
     let labels = owners.iter().map(|owner| json!({ "Name": "Owner", "Value": owner }));
     result["Labels"] = labels.collect();
     result
@@ -109,7 +111,7 @@ async fn events_name_the_owners_of_tests_that_fail_or_are_fixed() -> Result<()> 
     assert_eq!(of_ends, [&owners, &owners, &json!([])], "it fails, is fixed, and passes again");
     assert_eq!(ended[0]["FailedTestCases"][0]["Owners"], owners);
 
-    // Those of results, and those of stored reports.
+    // Of reports that have just arrived, and of stored ones.
     review(&world, &first, ReviewInput { result: Some(TestResult::Failed.into()), ..accepted() })
         .await?;
     for name in ["test_report.finished", "test_report.reviewed"] {
@@ -118,6 +120,52 @@ async fn events_name_the_owners_of_tests_that_fail_or_are_fixed() -> Result<()> 
         let mut failing = reports.filter(|report| report["TestCaseIdentifier"] == "a");
         assert_eq!(failing.next().context("a report")?["Owners"], owners, "{name}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn stored_owners_are_those_of_the_results() -> Result<()> {
+    const NAMES: [&str; 4] = ["owner", "OWNER", "tag", "öwner"];
+    const VALUES: [&str; 8] = ["Ada", "ada", "", "Zoë", "Ä team", "😀", "a, b", "\\ \"q\" {x}"];
+    let world = World::new().await?;
+    let test = |number: usize| {
+        let labels = (0..number % 17).map(|at| {
+            let name = NAMES[(number + at * at) % NAMES.len()];
+            let value = VALUES[(number / 2 + at * 3) % VALUES.len()];
+            json!({ "Name": name, "Value": if at > 7 { format!("{value}2") } else { value.to_owned() } })
+        });
+        let mut result = failed(&format!("t{number}"), "lost");
+        result["Labels"] = labels.collect();
+        result
+    };
+    let results = Value::from_iter((0..40).map(test));
+    let execution = run(&world, "main", results).await?;
+    let stored = || async {
+        let stored = "select test_case_identifier, owners from test_report";
+        let stored = sqlx::query_as::<_, (String, Vec<String>)>(stored).fetch_all(&world.db);
+        anyhow::Ok(stored.await?.into_iter().collect::<BTreeMap<_, _>>())
+    };
+    let announced = events(&world, "test_report.finished").await?;
+    let reports = announced.iter().flat_map(|data| data["Reports"].as_array().unwrap());
+    let announced: BTreeMap<String, Vec<String>> = reports
+        .map(|report| {
+            let owners = serde_json::from_value(report["Owners"].clone()).unwrap();
+            (report["TestCaseIdentifier"].as_str().unwrap().to_owned(), owners)
+        })
+        .collect();
+    assert_eq!(announced.len(), 40);
+    assert!(announced.values().any(Vec::is_empty));
+    assert!(announced.values().any(|owners| owners.len() == 10), "{announced:?}");
+    assert_eq!(stored().await?, announced);
+
+    // A later change of a report leaves them as they are.
+    review(
+        &world,
+        &execution,
+        ReviewInput { result: Some(TestResult::Failed.into()), ..accepted() },
+    )
+    .await?;
+    assert_eq!(stored().await?, announced);
     Ok(())
 }
 

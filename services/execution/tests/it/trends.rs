@@ -1,10 +1,11 @@
 //! Trends: whether an execution is worse or better than the one before it in its series.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use assay_proto::execution::{Execution, OpenExecutionInput};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
+    announced::owned,
     changes::{failed, passed, run},
     world::World,
 };
@@ -19,11 +20,16 @@ async fn open(world: &World, branch: &str) -> Result<Execution> {
     Ok(world.open(input).await?)
 }
 
-/// Returns the trends of all executions that have ended, in the order of their ends.
-async fn trends(world: &World) -> Result<Vec<Value>> {
+/// Returns the data of the events of all executions that have ended, in their order.
+async fn ends(world: &World) -> Result<Vec<Value>> {
     let is_end = |name: &str| matches!(name, "execution.completed" | "execution.canceled");
     let events = world.events().await?.into_iter();
-    Ok(events.filter(|(name, _)| is_end(name)).map(|(_, data)| data["Trend"].clone()).collect())
+    Ok(events.filter(|(name, _)| is_end(name)).map(|(_, data)| data).collect())
+}
+
+/// Returns the trends of all executions that have ended, in the order of their ends.
+async fn trends(world: &World) -> Result<Vec<Value>> {
+    Ok(ends(world).await?.into_iter().map(|data| data["Trend"].clone()).collect())
 }
 
 #[tokio::test]
@@ -101,5 +107,62 @@ async fn each_branch_has_a_trend_of_its_own_and_begins_with_its_verdict() -> Res
     run(&world, "main", json!([passed("a"), passed("b")])).await?;
     let expected = ["Same", "Worse", "Same", "Worse", "Better", "Better"];
     assert_eq!(json!(trends(&world).await?), json!(expected));
+    Ok(())
+}
+
+#[tokio::test]
+async fn each_owner_of_failing_or_fixed_tests_has_a_trend_of_its_own() -> Result<()> {
+    let world = World::new().await?;
+    let ada = |result| owned(result, &["Ada"]);
+    let depot = |result| owned(result, &["Depot", "Night shift"]);
+    let aborted = json!({ "Identifier": "d", "Result": "Aborted" });
+    for (of_ada, of_depot, trend, expected) in [
+        (failed("a", "lost"), passed("d"), "Worse", json!({ "Ada": "Worse" })),
+        (
+            failed("a", "lost"),
+            failed("d", "gone"),
+            "Worse",
+            json!({ "Ada": "Same", "Depot": "Worse", "Night shift": "Worse" }),
+        ),
+        (
+            failed("a", "lost"),
+            passed("d"),
+            "Same",
+            json!({ "Ada": "Same", "Depot": "Better", "Night shift": "Better" }),
+        ),
+        (passed("a"), passed("d"), "Better", json!({ "Ada": "Better" })),
+        (passed("a"), passed("d"), "Same", json!({})),
+        // An aborted test has no change.
+        (
+            passed("a"),
+            aborted.clone(),
+            "Worse",
+            json!({ "Depot": "Worse", "Night shift": "Worse" }),
+        ),
+        (passed("a"), aborted, "Same", json!({ "Depot": "Same", "Night shift": "Same" })),
+    ] {
+        run(&world, "main", json!([ada(of_ada), depot(of_depot)])).await?;
+        let ended = ends(&world).await?.pop().context("an end")?;
+        let trends = ended["OwnerTrends"].as_array().context("a list")?.iter();
+        let owners: Vec<_> = trends.clone().map(|one| &one["Owner"]).collect();
+        assert_eq!(json!(owners), ended["Owners"]);
+        let found: Map<_, _> = trends
+            .map(|one| (one["Owner"].as_str().unwrap().to_owned(), one["Trend"].clone()))
+            .collect();
+        assert_eq!((&ended["Trend"], Value::Object(found)), (&json!(trend), expected));
+    }
+
+    // Known failures of the default branch do not count as new on the first run of another one.
+    run(&world, "main", json!([ada(failed("a", "lost")), depot(passed("d"))])).await?;
+    run(&world, "feature", json!([ada(failed("a", "lost")), depot(passed("d"))])).await?;
+    let ended = ends(&world).await?.pop().context("an end")?;
+    assert_eq!(ended["OwnerTrends"], json!([{ "Owner": "Ada", "Trend": "Same" }]));
+
+    // A canceled execution says nothing.
+    let canceled = open(&world, "main").await?;
+    world.report(&canceled.id, json!([ada(failed("a", "other"))])).await?;
+    world.cancel(&canceled.id).await?;
+    let ended = ends(&world).await?.pop().context("an end")?;
+    assert_eq!((&ended["Owners"], &ended["OwnerTrends"]), (&json!(["Ada"]), &json!([])));
     Ok(())
 }

@@ -148,6 +148,11 @@ pub struct Waiter {
 }
 
 impl Waiter {
+    /// Whether the program stops. A poll that takes many steps should end then.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.is_cancelled()
+    }
+
     /// Calls `poll` at once and after every wakeup, until it returns something, the deadline has
     /// passed or the program stops.
     pub async fn poll<T, F: Future<Output = Result<Option<T>, Fault>>>(

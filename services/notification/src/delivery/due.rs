@@ -11,6 +11,9 @@ use uuid::Uuid;
 /// Maximum number of deliveries that are read at once.
 pub(crate) const BATCH: usize = 128;
 
+/// Maximum size of the due notifications of one webhook that are read at once to be sent alone, in bytes.
+const LARGEST_BATCH: usize = 1 << 20;
+
 /// Maximum size of the notifications that are read for one request, in bytes.
 const LARGEST_GROUP: usize = 4 << 20;
 
@@ -36,14 +39,22 @@ pub(crate) struct Due {
     pub(crate) trace: Json<HashMap<String, String>>,
 }
 
-/// Reads the due deliveries of webhooks, those first that have waited longest.
+/// Adds to a size. Returns whether it is within a limit, or the first addition.
+fn fits(size: &mut usize, added: usize, most: usize) -> bool {
+    let is_first = *size == 0;
+    *size += added;
+    is_first || *size <= most
+}
+
+/// Reads the due deliveries of webhooks, those first that have waited longest: up to [`BATCH`] of each, and fewer
+/// if they are large.
 pub(super) async fn due(
     db: impl PgExecutor<'_>,
     webhooks: &[WebhookId],
 ) -> Result<Vec<Due>, Fault> {
     let limit = i64::try_from(BATCH).map_err(Fault::internal)?;
     let columns = Notification::COLUMNS;
-    let due = sqlx::query_as(AssertSqlSafe(format!(
+    let due = sqlx::query_as::<_, Due>(AssertSqlSafe(format!(
         "select webhook_id, attempts, created_at, trace, {columns}
          from unnest($1::uuid[]) as webhook (webhook_id), lateral (
              select notification_id, attempts, trace from webhook_delivery d
@@ -52,7 +63,15 @@ pub(super) async fn due(
              limit $2
          ) as due join notification on id = notification_id"
     )));
-    Ok(due.bind(webhooks).bind(limit).fetch_all(db).await?)
+    let mut due = due.bind(webhooks).bind(limit).fetch(db);
+    let (mut read, mut sizes) = (Vec::<Due>::new(), HashMap::<WebhookId, usize>::new());
+    while let Some(one) = due.try_next().await? {
+        let size = sizes.entry(one.webhook_id).or_default();
+        if fits(size, one.notification.encoded_len(), LARGEST_BATCH) {
+            read.push(one);
+        }
+    }
+    Ok(read)
 }
 
 /// Reads the due deliveries of a claimed webhook that are sent together, up to their maximum number and
@@ -80,12 +99,28 @@ pub(super) async fn group(
     let (mut read, mut size) = (Vec::<Due>::new(), 0);
     let mut is_cut = false;
     while let Some(one) = due.try_next().await? {
-        size += one.notification.encoded_len();
-        is_cut |= size > LARGEST_GROUP && !read.is_empty();
+        is_cut |= !fits(&mut size, one.notification.encoded_len(), LARGEST_GROUP);
         if !is_cut {
             read.push(one);
         }
     }
     let count = i64::try_from(read.len()).map_err(Fault::internal)?;
     Ok((read, is_cut || count == grouping.most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_notification_always_fits_and_others_as_far_as_there_is_room() {
+        let fitting = |sizes: &[usize]| {
+            let mut size = 0;
+            sizes.iter().map(|added| fits(&mut size, *added, 10)).collect::<Vec<_>>()
+        };
+        assert_eq!(fitting(&[4, 6, 1]), [true, true, false]);
+        assert_eq!(fitting(&[11, 1]), [true, false]);
+        // None overtakes one that does not fit.
+        assert_eq!(fitting(&[4, 7, 1]), [true, false, false]);
+    }
 }

@@ -82,16 +82,20 @@ pub(crate) async fn insert(
              where customer_id = $1 and deleted_at is null and not archived
          ) as webhook,
          unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-                $9::jsonb[], $10::text[], $11::text[], $12::text[], $13::jsonb[])
+                $9::jsonb[], $10::text[], $11::text[], $12::text[], $13::jsonb[], $14::jsonb[])
              as added (id, source, action, origin, project_id, branch, result, trace, target,
-                       test_set_id, trend, owners),
+                       test_set_id, trend, owners, owner_trends),
          {DUE}
          where patterns && {PATTERNS}
            and (project_ids = '{{}}' or added.project_id = any(project_ids))
            and (branches = '{{}}' or exists (select from unnest(branches) as pattern where {of_branch}))
            and (results = '{{}}' or added.result = any(results))
            and (test_set_ids = '{{}}' or added.test_set_id = any(test_set_ids))
-           and (trends = '{{}}' or added.trend = any(trends))
+           and (trends = '{{}}' or case when of_owners = '{{}}' then added.trend = any(trends)
+                else exists (
+                    select from jsonb_to_recordset(added.owner_trends) as one (\"Owner\" text, \"Trend\" text)
+                    where lower(\"Owner\" collate \"C\") = any(of_owners) and \"Trend\" = any(trends)
+                ) end)
            and (of_owners = '{{}}' or added.owners ?| of_owners)
            and (format <> 'CdEvents' or added.origin = 'Assay' and (added.target, added.action) in (
                     ('Execution', 'Completed'), ('Execution', 'Canceled'), ('TestReport', 'Finished')))"
@@ -109,6 +113,7 @@ pub(crate) async fn insert(
     .bind(optional(|notification| notification.test_set_id.as_deref()))
     .bind(trends.collect::<Vec<_>>())
     .bind(owners.collect::<Vec<_>>())
+    .bind(notifications.iter().map(|one| Json(&one.owner_trends)).collect::<Vec<_>>())
     .execute(&mut **tx)
     .await?;
     Ok(())

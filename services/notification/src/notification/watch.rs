@@ -34,7 +34,7 @@ pub(crate) fn stream(
     let start = (waiter, source, AtomicI64::new(after), VecDeque::new());
     stream::try_unfold(start, |(waiter, source, after, mut read)| async move {
         if read.is_empty() {
-            read = waiter.poll(None, || source.read(&after)).await?.unwrap_or_default();
+            read = waiter.poll(None, || source.read(&waiter, &after)).await?.unwrap_or_default();
         }
         let Some(Positioned { position, created_at, notification }) = read.pop_front() else {
             return Ok(None);
@@ -48,10 +48,18 @@ pub(crate) fn stream(
 }
 
 impl Source {
-    /// Reads notifications after a position, and advances it to the last one examined. Returns
-    /// `None` if there are none yet, and an empty list if the customer is deleted.
-    async fn read(&self, after: &AtomicI64) -> Result<Option<VecDeque<Positioned>>, Fault> {
+    /// Reads notifications after a position, and advances it to the last one examined. Returns `None` if there
+    /// are none yet, and an empty list if the customer is deleted or the program stops, even if a long history is
+    /// still to be read.
+    async fn read(
+        &self,
+        waiter: &Waiter,
+        after: &AtomicI64,
+    ) -> Result<Option<VecDeque<Positioned>>, Fault> {
         loop {
+            if waiter.is_stopping() {
+                return Ok(Some(VecDeque::new()));
+            }
             let _share = self.shares.acquire(self.customer).await?;
             if customer::is_deleted(&self.db, self.customer).await? {
                 return Ok(Some(VecDeque::new()));

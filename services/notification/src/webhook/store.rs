@@ -146,7 +146,7 @@ pub(super) async fn update(
 }
 
 /// Marks a webhook as deleted, and erases its secrets and its log of attempts. [`prune`] removes its
-/// deliveries.
+/// deliveries, and [`prune_deleted`] the rest.
 pub(super) async fn delete(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -177,6 +177,21 @@ pub(crate) async fn prune(db: impl PgExecutor<'_>, limit: i64) -> Result<u64, Fa
              limit $1
              for update of webhook_delivery skip locked
          )",
+    );
+    Ok(removed.bind(limit).execute(db).await?.rows_affected())
+}
+
+/// Removes up to `limit` deleted webhooks without deliveries, of all customers, and returns their number. A
+/// transaction that has begun before the deletion may still add a delivery.
+pub(crate) async fn prune_deleted(db: impl PgExecutor<'_>, limit: i64) -> Result<u64, Fault> {
+    let removed = sqlx::query(
+        "delete from webhook where id = any(array(
+             select id from webhook
+             where deleted_at < now() - interval '1 minute'
+               and not exists (select from webhook_delivery where webhook_id = id)
+             limit $1
+             for update skip locked
+         ))",
     );
     Ok(removed.bind(limit).execute(db).await?.rows_affected())
 }

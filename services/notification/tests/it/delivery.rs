@@ -1,6 +1,9 @@
 //! Deliveries to webhooks.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::Result;
 use assay_notification::prune;
@@ -10,6 +13,7 @@ use assay_proto::{
 };
 use assay_testkit::{TestUser, eventually};
 use futures::{TryStreamExt, future::try_join_all};
+use tokio::sync::Semaphore;
 use tonic::Status;
 
 use crate::{
@@ -161,5 +165,39 @@ async fn deliveries_are_removed_with_their_webhook_and_their_notification() -> R
     };
     eventually("the removal of deliveries", only_those_of_the_other).await;
     assert_eq!(world.deliveries(&user, &kept, None).await?.len(), 2);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_round_ends_with_the_request_in_which_the_program_stops() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let mut receivers = Vec::new();
+    // Batches, and single deliveries of which more are waiting than are sent at once.
+    for (batch_size, count) in [(2, 6), (1, 40)] {
+        let permits = Arc::new(Semaphore::new(0));
+        let receiver = Receiver::start(Behaviour::Late(permits.clone(), 204)).await?;
+        let events = vec![format!("Client.TestCase.Done{batch_size}")];
+        let (url, batch_window_in_sec) = (receiver.url.clone(), 1);
+        let webhook =
+            WebhookInput { url, events, batch_size, batch_window_in_sec, ..Default::default() };
+        world.add_webhook(&user, webhook).await?;
+        // All deliveries are there when the round begins.
+        let later = "update webhook set rests_until = now() + interval '1 hour'";
+        sqlx::query(later).execute(&world.db).await?;
+        let of_webhook = || numbered(usize::try_from(batch_size).unwrap());
+        try_join_all((0..count).map(|_| world.create(&user, of_webhook()))).await?;
+        receivers.push((receiver, permits));
+    }
+    world.skip_delays().await?;
+    receivers[0].0.receives(1).await;
+    receivers[1].0.receives(16).await;
+    world.stop();
+    for (_, permits) in &receivers {
+        permits.add_permits(100);
+    }
+    world.finish().await?;
+    let requests: Vec<_> = receivers.iter().map(|(one, _)| one.requests().len()).collect();
+    assert_eq!(requests, [1, 16]);
     Ok(())
 }

@@ -69,6 +69,41 @@ async fn changes_of_records_become_notifications_and_are_published() -> Result<(
 }
 
 #[tokio::test]
+async fn a_change_of_an_execution_names_it_and_its_test_set() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.user().await;
+    let (execution, set) = (ExecutionId::new().to_string(), TestSetId::new().to_string());
+    let change = |source: &str, id: &str, target: &str| RecordChanged {
+        source: source.to_owned(),
+        source_id: id.to_owned(),
+        target: target.to_owned(),
+        target_id: Some(set.clone()),
+        action: "Archived".to_owned(),
+        ..RecordChanged::default()
+    };
+    // A filter by test set selects what happens in it, not changes of the set itself.
+    let events: Result<Vec<Event>> = [
+        ("execution", change("Execution", &execution, "TestSet")),
+        ("test_set", change("TestSet", &set, "Project")),
+    ]
+    .iter()
+    .map(|(noun, data)| Ok(Event::untyped(user.customer, &data.source_id, noun, "archived", data)?))
+    .collect();
+    let [of_execution, of_set] = &events?[..] else { anyhow::bail!("two events") };
+    world.service("execution").await?.publish(of_execution).await?;
+    world.service("catalog").await?.publish(of_set).await?;
+    for notification in world.wait_for(&user, 2).await {
+        let ids = (notification.execution_id, notification.test_set_id);
+        if notification.source == "Execution" {
+            assert_eq!(ids, (Some(execution.clone()), Some(set.clone())));
+        } else {
+            assert_eq!(ids, (None, None));
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_change_of_several_records_becomes_a_notification_of_each() -> Result<()> {
     let world = World::new().await?;
     let user = world.user().await;

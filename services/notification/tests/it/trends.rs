@@ -1,10 +1,12 @@
 //! Filters by the trend and the test set of executions: a webhook that is sent what gets worse.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result};
 use assay_events::{Event, EventType, ExecutionAction};
 use assay_proto::{
     ExecutionId, ExecutionStatus, ProjectId, TestResult, TestSetId, Trend,
-    events::ExecutionChanged,
+    events::{ExecutionChanged, OwnerTrend},
     execution::VerdictState,
     notification::{Notification, NotificationFilter, WebhookInput},
 };
@@ -37,8 +39,30 @@ fn ended(user: &TestUser, set: TestSetId, trend: Option<Trend>) -> Result<Event>
         revision: 3,
         ..ExecutionChanged::default()
     };
+    completed(user, &change)
+}
+
+fn completed(user: &TestUser, change: &ExecutionChanged) -> Result<Event> {
     let completed = EventType::Execution(ExecutionAction::Completed);
-    Ok(Event::new(user.customer, &change.execution_id, completed, &change)?)
+    Ok(Event::new(user.customer, &change.execution_id, completed, change)?)
+}
+
+/// Returns the event that an execution is worse than the one before, with the trends of these owners.
+fn worse(user: &TestUser, owners: &[(&str, Trend)]) -> Result<Event> {
+    let of_owners = owners
+        .iter()
+        .map(|(owner, trend)| OwnerTrend { owner: (*owner).to_owned(), trend: (*trend).into() });
+    let change = ExecutionChanged {
+        execution_id: ExecutionId::new().to_string(),
+        action: "Completed".to_owned(),
+        status: ExecutionStatus::Completed.into(),
+        result: TestResult::Failed.into(),
+        trend: Some(Trend::Worse.into()),
+        owners: owners.iter().map(|(owner, _)| (*owner).to_owned()).collect(),
+        owner_trends: of_owners.collect(),
+        ..ExecutionChanged::default()
+    };
+    completed(user, &change)
 }
 
 #[tokio::test]
@@ -90,5 +114,95 @@ async fn a_webhook_is_sent_only_what_gets_worse_in_its_test_sets() -> Result<()>
     let trends: Vec<_> = listed.iter().map(Notification::trend).collect();
     assert_eq!(trends.len(), 2);
     assert!(trends.contains(&Trend::Worse) && trends.contains(&Trend::Better));
+    Ok(())
+}
+
+#[tokio::test]
+async fn with_owners_the_trend_is_that_of_their_own_tests() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let execution = world.service("execution").await?;
+    let (ada, depot) = ("Ada", "Depot TEAM");
+    let mut receivers = Vec::new();
+    for owners in [vec!["ada"], vec!["depot team"], vec!["Nobody", "Depot Team"], vec![]] {
+        let receiver = Receiver::start(Behaviour::Answer(204)).await?;
+        let webhook = WebhookInput {
+            events: vec!["TestSet.Completed".to_owned()],
+            trends: vec![Trend::Worse.into()],
+            owners: owners.iter().map(|owner| (*owner).to_owned()).collect(),
+            ..webhook_to(&receiver.url)
+        };
+        let webhook = world.add_webhook(&user, webhook).await?;
+        receivers.push((owners, receiver, webhook.id));
+    }
+
+    // All of them are worse as a whole.
+    for owners in [
+        &[(ada, Trend::Same), (depot, Trend::Worse)][..],
+        &[(ada, Trend::Worse), (depot, Trend::Better)],
+        &[(ada, Trend::Same), (depot, Trend::Same)],
+        &[],
+    ] {
+        execution.publish(&worse(&user, owners)?).await?;
+    }
+    let all = world.wait_for(&user, receivers.len() + 2 * 4).await;
+    let ends: Vec<_> = all.iter().filter(|one| one.action == "Completed").collect();
+    // The latest is the first.
+    let [none, same, of_ada, of_depot] = ends[..] else { panic!("{ends:#?}") };
+
+    let filter = |owner: Option<&str>, trend: &str| NotificationFilter {
+        event: Some("TestSet.Completed".to_owned()),
+        owner: owner.map(ToOwned::to_owned),
+        trend: Some(trend.to_owned()),
+        ..NotificationFilter::default()
+    };
+    for (owner, trend, expected) in [
+        (Some("ADA"), "Worse", vec![of_ada]),
+        (Some("Ada"), "Same", vec![same, of_depot]),
+        (Some("Ada"), "Better", vec![]),
+        (Some("depot team"), "worse", vec![of_depot]),
+        (Some("depot team"), "Worse,Better", vec![of_ada, of_depot]),
+        (Some("depot"), "Worse,Same,Better", vec![]),
+        (None, "Worse", vec![none, same, of_ada, of_depot]),
+    ] {
+        let listed = world.list_filtered(&user, filter(owner, trend)).await?;
+        assert_eq!(listed.iter().collect::<Vec<_>>(), expected, "{owner:?} {trend}");
+    }
+    let sent = [vec![of_ada], vec![of_depot], vec![of_depot], vec![none, same, of_ada, of_depot]];
+    for ((owners, receiver, webhook), expected) in receivers.iter().zip(sent) {
+        receiver.receives(expected.len()).await;
+        let stored = sqlx::query_scalar::<_, String>(
+            "select notification_id::text from webhook_delivery where webhook_id = $1::uuid
+             order by notification_id desc",
+        );
+        let stored = stored.bind(webhook).fetch_all(&world.db).await?;
+        let expected: Vec<_> = expected.iter().map(|one| one.id.clone()).collect();
+        assert_eq!(stored, expected, "{owners:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn large_notifications_are_all_delivered_in_several_rounds() -> Result<()> {
+    const COUNT: usize = 20;
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let execution = world.service("execution").await?;
+    let receiver = Receiver::start(Behaviour::Answer(204)).await?;
+    let events = vec!["TestSet.Completed".to_owned()];
+    let webhook = WebhookInput { events, ..webhook_to(&receiver.url) };
+    world.add_webhook(&user, webhook).await?;
+    // Each event has more than 100 KB, and a round reads at most 1 MiB at once.
+    let owners: Vec<_> = (0..100).map(|number| format!("{number} {}", "ä".repeat(250))).collect();
+    let owners: Vec<_> = owners.iter().map(|owner| (owner.as_str(), Trend::Worse)).collect();
+    for _ in 0..COUNT {
+        execution.publish(&worse(&user, &owners)?).await?;
+    }
+    let all = world.wait_for(&user, 1 + 2 * COUNT).await;
+    let requests = receiver.receives(COUNT).await;
+    let delivered: BTreeSet<_> = requests.iter().map(|one| one.header("webhook-id")).collect();
+    let ends = all.iter().filter(|one| one.action == "Completed");
+    let ends: BTreeSet<_> = ends.map(|one| one.id.as_str()).collect();
+    assert_eq!(delivered, ends);
     Ok(())
 }

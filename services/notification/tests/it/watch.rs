@@ -280,3 +280,16 @@ async fn streams_end_when_the_program_stops() -> Result<()> {
     assert!(timeout(Duration::from_secs(20), watched.next()).await?.is_none());
     Ok(())
 }
+
+#[tokio::test]
+async fn a_stream_through_a_long_history_ends_when_the_program_stops() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.user().await;
+    world.add_history(&user, 25_000).await?;
+    let mut watched = world.watch(&user, after(0)).await?;
+    next(&mut watched, 1).await?;
+    world.stop();
+    let rest = timeout(Duration::from_secs(20), watched.count()).await?;
+    assert!(rest < 24_000, "{rest} more notifications");
+    Ok(())
+}

@@ -2,7 +2,7 @@
 
 use assay_proto::{
     Actor, ActorKind, ExecutionStatistic, NotificationOrigin, ResultChange, TestResult, Trend,
-    events::FailedTestCase,
+    events::{FailedTestCase, OwnerTrend},
     execution::{ChangeCounts, RuleOutcome, VerdictState},
     notification::Notification,
 };
@@ -134,6 +134,10 @@ fn completed(source: &str, action: &str) -> Notification {
         ],
         failed_test_cases: vec![failed()],
         owners: vec!["Checkout team".to_owned()],
+        owner_trends: vec![OwnerTrend {
+            owner: "Checkout team".to_owned(),
+            trend: Trend::Worse.into(),
+        }],
         duration_in_sec: Some(168.4),
         record_version: Some("42".to_owned()),
         ..of_execution()
@@ -156,6 +160,7 @@ fn finished() -> Notification {
         test_plan_id: Some(PLAN.to_owned()),
         change: Some(ResultChange::New.into()),
         duration_in_sec: Some(8.3),
+        owners: vec!["Checkout team".to_owned()],
         url: Some(format!("https://assay.example.com/reports/{REPORT}")),
         path: Some(path),
         record_version: Some("3".to_owned()),
@@ -174,6 +179,7 @@ fn failing() -> Notification {
         state: "Running".to_owned(),
         statistic: Some(statistic(80)),
         failed_test_cases: vec![failed()],
+        owners: vec!["Checkout team".to_owned()],
         duration_in_sec: Some(51.0),
         record_version: Some("17".to_owned()),
         ..of_execution()

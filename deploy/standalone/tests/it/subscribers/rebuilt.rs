@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 use uuid::Uuid;
 
-use super::{python_with, subscribe_with};
+use super::{cut_off, python_with, subscribe_with};
 use crate::{
     documents::{at, node},
     junit::upload,
@@ -59,13 +59,40 @@ impl Rebuild {
             command.arg(script);
             command
         };
-        command.args([&self.url, self.language]).arg(self.dir.join("state.json"));
+        command.args([&self.url, self.language]).arg(self.file());
         command.stdin(Stdio::null()).kill_on_drop(true).spawn().unwrap()
     }
 
+    fn file(&self) -> PathBuf {
+        self.dir.join("executions.jsonl")
+    }
+
+    /// Returns the executions in the file, each with its reports. Every line of a record is a later state of it.
     fn state(&self) -> Value {
-        let text = std::fs::read_to_string(self.dir.join("state.json"));
-        serde_json::from_str(&text.unwrap_or_else(|_| "{}".to_owned())).unwrap()
+        let bytes = std::fs::read(self.file()).unwrap_or_default();
+        // The last line may be written just now.
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or_default();
+        let mut state = json!({});
+        for line in bytes[..end].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let Value::Object(mut record) = serde_json::from_slice(line).unwrap() else {
+                panic!("not a record")
+            };
+            let [id, execution] = ["Id", "ExecutionId"]
+                .map(|field| record.remove(field).unwrap().as_str().unwrap().to_owned());
+            let is_execution = id == execution;
+            let execution = &mut state[execution];
+            if execution.is_null() {
+                *execution = json!({ "Reports": {} });
+            }
+            let known = if is_execution { execution } else { &mut execution["Reports"][id] };
+            let version = known["RecordVersion"].as_i64();
+            assert!(record["RecordVersion"].as_i64() > version, "{record:?} after {known}");
+            if is_execution {
+                record.insert("Reports".to_owned(), known["Reports"].take());
+            }
+            *known = Value::Object(record);
+        }
+        state
     }
 }
 
@@ -138,7 +165,7 @@ fn of_events(state: &Value) -> BTreeMap<String, Value> {
     shown.collect()
 }
 
-/// Kills a program three times while it works.
+/// Kills a program three times while it works, and while it writes a line.
 async fn kill(rebuild: &Rebuild) {
     for executions in [5, 15, 30] {
         let mut running = rebuild.start();
@@ -147,6 +174,7 @@ async fn kill(rebuild: &Rebuild) {
         })
         .await;
         running.kill().await.unwrap();
+        cut_off(&rebuild.file());
     }
 }
 

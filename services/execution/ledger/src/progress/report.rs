@@ -45,10 +45,11 @@ const OWNER: &str = "owner";
 /// Maximum number of owners of a test.
 const MOST_OWNERS: usize = 10;
 
-/// Returns the owners that labels name, as the function `owners_of` in PostgreSQL does.
+/// Returns the owners that labels name: each once, on one line, in one order.
 fn owners(labels: &[Label]) -> Vec<String> {
     let owners = labels.iter().filter(|label| label.name.eq_ignore_ascii_case(OWNER));
-    let mut owners: Vec<_> = owners.map(|label| label.value.clone()).collect();
+    let mut owners: Vec<_> =
+        owners.map(|label| label.value.replace(char::is_control, " ").trim().to_owned()).collect();
     owners.retain(|owner| !owner.is_empty());
     owners.sort_unstable();
     owners.dedup();
@@ -133,6 +134,11 @@ impl TestReportState {
     pub fn classify(&mut self, classification: Arc<Classification>) {
         self.published.owners = owners(&classification.labels);
         self.classification = Some(classification);
+    }
+
+    /// Returns the owners of the test, on lines.
+    pub fn owners(&self) -> String {
+        self.published.owners.join("\n")
     }
 
     pub fn links(&self) -> Option<Json<&[Link]>> {

@@ -9,18 +9,10 @@ use assay_proto::{
 };
 use sqlx::PgTransaction;
 
-use crate::{
-    incident,
-    progress::execution::ExecutionState,
-    test_report,
-    verdict::{self, Judged},
-};
+use crate::{incident, progress::execution::ExecutionState, test_report, verdict};
 
 /// Maximum number of failed test cases in the event of an execution's end, as its contract says.
 const FAILED_IN_EVENT: i64 = 10;
-
-/// Maximum number of owners in that event, as its contract says.
-const OWNERS_IN_EVENT: i64 = 100;
 
 /// Publishes the reports that have ended, and then `action` of their locked execution: its end comes after all
 /// of its reports. The end has the verdict with it, unless nobody is notified of it.
@@ -40,13 +32,11 @@ pub async fn announce(
             test_report::store::first_failed(tx, customer, id, FAILED_IN_EVENT).await?;
     }
     if state.has_ended() && !state.is_past() {
-        let Judged { changes, state, rules, trend } = verdict::judge(tx, customer, state).await?;
-        changed.set_verdict(state);
-        changed.trend = trend.map(Into::into);
-        if has_failed || statistic.test_cases_aborted > 0 || changes.fixed > 0 {
-            changed.owners = test_report::store::owners(tx, customer, id, OWNERS_IN_EVENT).await?;
-        }
-        (changed.changes, changed.rules) = (Some(changes), rules);
+        let judged = verdict::judge(tx, customer, state).await?;
+        changed.set_verdict(judged.state);
+        changed.trend = judged.trend.map(Into::into);
+        (changed.owners, changed.owner_trends) = (judged.owners, judged.owner_trends);
+        (changed.changes, changed.rules) = (Some(judged.changes), judged.rules);
     }
     if action == ExecutionAction::Completed {
         incident::seek(tx, customer, state).await?;

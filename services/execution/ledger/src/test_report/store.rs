@@ -16,7 +16,7 @@ use sqlx::{
 
 use self::states::are_few;
 pub use self::{
-    failed::{failed, first_failed, owners},
+    failed::{failed, first_failed},
     start::{count, insert},
     states::{RecordedReport, ended, identifiers, of_cases, of_ids, pending, recorded},
 };
@@ -129,14 +129,15 @@ async fn save_part(
              judgement = s.judgement,
              suites = coalesce(string_to_array(s.suites, e'\\n'), r.suites),
              labels = case when s.suites is null then r.labels else s.labels end,
-             links = case when s.suites is null then r.links else s.links end
+             links = case when s.suites is null then r.links else s.links end,
+             owners = string_to_array(s.owners, e'\\n')
          from unnest($2::text[]::uuid[], $3::int[], $4::text[], $5::text[], $6::timestamptz[],
              $7::timestamptz[], $8::float8[], $9::float8[], $10::bigint[], $11::int[],
              $12::bool[], $13::text[], $14::bool[], $15::text[], $16::text[], $17::text[],
-             $18::jsonb[], $19::jsonb[], $20::text[], $21::text[], $22::text[])
+             $18::jsonb[], $19::jsonb[], $20::text[], $21::text[], $22::text[], $23::text[])
              as s (id, finished, result, status, start, finish, total, average, revision,
                    requested, is_flaky, change, is_muted, ticket, engine_failure, suites, labels,
-                   links, missing_result, judgement, change_reason)
+                   links, missing_result, judgement, change_reason, owners)
          where r.customer_id = $1 and r.id = s.id",
     )
     .bind(customer)
@@ -161,6 +162,7 @@ async fn save_part(
     .bind(column(reports, |report| name_of(report.missing_result())))
     .bind(column(reports, |report| report.judgement.as_deref()))
     .bind(column(reports, |report| report.change_reason.as_str()))
+    .bind(column(reports, |report| report.owners()))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -1,18 +1,21 @@
 //! The facts that verdicts depend on, in PostgreSQL. Every statement is bound to one customer.
 
 use assay_proto::{
-    CustomerId, EnumColumn, ExecutionStatistic, ExecutionStatus, Fault,
+    CustomerId, EnumColumn, ExecutionId, ExecutionStatistic, ExecutionStatus, Fault,
     catalog::Gate,
     execution::{ChangeCounts, Execution},
 };
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, types::Json};
 
-use super::rules::Facts;
+use super::{rules::Facts, trend::TestsOfOwner};
 use crate::series::{CONSIDERED, ENDED_BEFORE};
 
 /// The condition that an execution says something about its tests: it was not canceled, and a test case ran.
 const HAS_RUN: &str = "(status = 'Completed'
     and test_cases_passed + test_cases_failed + test_cases_with_error + test_cases_aborted > 0)";
+
+/// Maximum number of owners in the event of an execution's end, as its contract says.
+const OWNERS_IN_EVENT: i64 = 100;
 
 /// The condition that a report needs a review.
 pub const UNREVIEWED: &str = "r.result in ('Failed', 'Error') and r.change <> 'None'
@@ -68,6 +71,7 @@ pub(super) struct Read {
     pub(super) changes: ChangeCounts,
     #[sqlx(try_from = "EnumColumn<ExecutionStatus>")]
     status: i32,
+    pub(super) id: ExecutionId,
     /// The number of new failures that are not muted.
     new_failures: i32,
     pub(super) gate: Json<Gate>,
@@ -103,7 +107,7 @@ pub(super) async fn read(
         "array(select jsonb_array_elements_text(coalesce(e.gate->'RequiredTestCases', '[]')))";
     let not_executed = not_executed("e.id", required);
     let read = sqlx::query_as(AssertSqlSafe(format!(
-        "select {statistic}, status, gate, changes.*, array({not_executed}) as not_executed,
+        "select {statistic}, id, status, gate, changes.*, array({not_executed}) as not_executed,
                 {HAS_RUN} as has_run, id <> $6::uuid as is_before
          from execution e
          cross join lateral ({changes}) as changes
@@ -128,4 +132,33 @@ pub(super) async fn read(
     let (before, own): (Vec<_>, Vec<_>) = read.into_iter().partition(|read| read.is_before);
     let own = own.into_iter().next().ok_or(Fault::NotFound("execution"))?;
     Ok((own, before.into_iter().next()))
+}
+
+/// Lists the first owners of those test cases of an ended execution that have failed or were aborted in it and are
+/// not muted, or are fixed, and how the tests of each have ended in it and in the execution before.
+pub(super) async fn owners(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    before: Option<ExecutionId>,
+) -> Result<Vec<TestsOfOwner>, Fault> {
+    let owners = sqlx::query_as(AssertSqlSafe(format!(
+        "select owner,
+                bool_or(is_now and has_failed) as has_failures,
+                bool_or(is_now and {NEW_FAILURE}) as has_new_failures,
+                bool_or(not is_now and has_failed) as had_failures
+         from (
+             select owners, change, is_muted, execution_id = $2 as is_now,
+                    result in ('Failed', 'Error', 'Aborted') as has_failed
+             from test_report
+             where customer_id = $1 and execution_id = any(array[$2, $3]::uuid[])
+         ) as report cross join unnest(owners) as owner
+         where has_failed or change = 'Fixed'
+         group by owner
+         having bool_or(is_now and (has_failed and not is_muted or change = 'Fixed'))
+         order by owner collate \"C\"
+         limit $4"
+    )));
+    let owners = owners.bind(customer).bind(execution).bind(before).bind(OWNERS_IN_EVENT);
+    Ok(owners.fetch_all(db).await?)
 }

@@ -29,6 +29,10 @@ impl Standing {
         }
     }
 
+    pub(super) fn has_failures(self) -> bool {
+        self.has_failures
+    }
+
     fn is_fine(self) -> bool {
         self.has_passed && !self.has_failures
     }
@@ -46,6 +50,34 @@ pub(super) fn trend(now: Standing, before: Option<Standing>) -> Trend {
         Trend::Better
     } else {
         Trend::Same
+    }
+}
+
+/// How the tests of an owner have ended in an execution, in which one of them fails unmuted or is fixed, and in the
+/// one before it.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(super) struct TestsOfOwner {
+    pub(super) owner: String,
+    /// Whether one has failed or was aborted, muted or not.
+    pub(super) has_failures: bool,
+    /// Whether one has a new failure that is not muted.
+    pub(super) has_new_failures: bool,
+    /// Whether one had failed or was aborted in the execution before.
+    pub(super) had_failures: bool,
+}
+
+/// Compares the tests of an owner with those in the execution before, as [`trend`] compares executions: the verdict,
+/// which is about all tests, does not count. Without one before, only new failures do.
+pub(super) fn trend_of_owner(tests: &TestsOfOwner, is_outage: bool, is_first: bool) -> Trend {
+    let has_new_failures = tests.has_new_failures && !is_outage;
+    let has_broken = tests.has_failures && !tests.had_failures && !is_first;
+    if has_new_failures || has_broken {
+        Trend::Worse
+    } else if tests.has_failures {
+        Trend::Same
+    } else {
+        // One of them is fixed.
+        Trend::Better
     }
 }
 
@@ -94,6 +126,29 @@ mod tests {
                 })
                 .collect();
             assert_eq!(found, expected, "after {before:?}, for {letters:?}");
+        }
+    }
+
+    #[test]
+    fn the_tests_of_an_owner_are_worse_with_new_failures_or_the_first_failures() {
+        let of = |[has_failures, has_new_failures, had_failures]: [bool; 3]| TestsOfOwner {
+            owner: "Ada".to_owned(),
+            has_failures,
+            has_new_failures,
+            had_failures,
+        };
+        let (fails, is_new, failed) = (true, true, true);
+        for (tests, expected, in_outage, at_first) in [
+            (of([fails, is_new, failed]), Trend::Worse, Trend::Same, Trend::Worse),
+            (of([fails, is_new, false]), Trend::Worse, Trend::Worse, Trend::Worse),
+            (of([fails, false, failed]), Trend::Same, Trend::Same, Trend::Same),
+            (of([fails, false, false]), Trend::Worse, Trend::Worse, Trend::Same),
+            (of([false, false, failed]), Trend::Better, Trend::Better, Trend::Better),
+            (of([false, false, false]), Trend::Better, Trend::Better, Trend::Better),
+        ] {
+            assert_eq!(trend_of_owner(&tests, false, false), expected, "{tests:?}");
+            assert_eq!(trend_of_owner(&tests, true, false), in_outage, "{tests:?} in an outage");
+            assert_eq!(trend_of_owner(&tests, false, true), at_first, "{tests:?} at first");
         }
     }
 

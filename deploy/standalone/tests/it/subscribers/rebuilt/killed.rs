@@ -59,7 +59,7 @@ async fn the_rebuilt_state_is_that_of_the_interface_after_kills_of_every_program
     };
     let ((), running) = tokio::join!(working, kill(&mut fleet, &rebuilds, &stop));
 
-    // The receivers write their whole state after each message or batch.
+    // The receivers still have messages before them, and get those again that they had in flight.
     let ends = Instant::now() + Duration::from_mins(1) + uploads * EACH;
     let mut count = 0;
     for project in &projects {

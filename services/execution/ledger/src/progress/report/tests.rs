@@ -76,3 +76,42 @@ fn an_ended_report_rejects_instances() {
         Err(Fault::Conflict { code: "report_ended", .. })
     ));
 }
+
+/// Returns the owners of a test with these labels.
+fn owners_of(labels: &[(&str, &str)]) -> Vec<String> {
+    let label = |(name, value): &(&str, &str)| Label {
+        name: (*name).to_owned(),
+        value: (*value).to_owned(),
+    };
+    let mut report = report(1);
+    let labels = labels.iter().map(label).collect();
+    report.classify(Arc::new(Classification { labels, ..Classification::default() }));
+    assert_eq!(report.owners().lines().collect::<Vec<_>>(), report.published.owners);
+    report.published.owners
+}
+
+#[test]
+fn owners_are_the_values_of_labels_owner_in_any_case_each_once_and_in_order() {
+    for (labels, expected) in [
+        (&[][..], &[][..]),
+        (&[("tag", "smoke"), ("owners", "Ada"), ("öwner", "Ada")], &[]),
+        (&[("owner", ""), ("Owner", "  "), ("owner", "\n")], &[]),
+        (&[("owner", "Zoë"), ("OWNER", "Ada"), ("oWneR", "Zoë"), ("tag", "x")], &["Ada", "Zoë"]),
+        // In the order of code points: that of letters depends on the language.
+        (
+            &[("owner", "ä"), ("owner", "z"), ("owner", "Z"), ("owner", "😀")],
+            &["Z", "z", "ä", "😀"],
+        ),
+        (&[("owner", "Ada"), ("owner", "ada")], &["Ada", "ada"]),
+        (&[("owner", " Checkout\nteam\t"), ("owner", "Checkout team")], &["Checkout team"]),
+        (&[("owner", "Ada, Bob")], &["Ada, Bob"]),
+    ] {
+        assert_eq!(owners_of(labels), expected, "{labels:?}");
+    }
+    let many: Vec<_> = (0..12).rev().map(|number| format!("Team {number:02}")).collect();
+    let labels: Vec<_> = many.iter().map(|owner| ("owner", owner.as_str())).collect();
+    let first: Vec<_> = (0..10).map(|number| format!("Team {number:02}")).collect();
+    assert_eq!(owners_of(&labels), first);
+    let longest = "ß".repeat(255);
+    assert_eq!(owners_of(&[("owner", longest.as_str())]), [longest.as_str()]);
+}

@@ -12,8 +12,8 @@ pub async fn first_failed(
     limit: i64,
 ) -> Result<Vec<FailedTestCase>, Fault> {
     let failed = sqlx::query_as(
-        "select test_case_id as id, test_case_identifier as identifier, test_case_name as name,
-                result, coalesce(owners_of(labels), '{}') as owners
+        "select test_case_id as id, test_case_identifier as identifier, test_case_name as name, result,
+                owners
          from test_report r
          where customer_id = $1 and execution_id = $2 and result in ('Failed', 'Error')
          order by r.id
@@ -29,29 +29,9 @@ pub async fn failed(
     report: TestReportId,
 ) -> Result<Option<FailedTestCase>, Fault> {
     let failed = sqlx::query_as(
-        "select test_case_id as id, test_case_identifier as identifier, test_case_name as name,
-                result, coalesce(owners_of(labels), '{}') as owners
+        "select test_case_id as id, test_case_identifier as identifier, test_case_name as name, result,
+                owners
          from test_report where customer_id = $1 and id = $2",
     );
     Ok(failed.bind(customer).bind(report).fetch_optional(&mut **tx).await?)
-}
-
-/// Lists the first owners of those test cases of a locked execution that have failed or were aborted in it and
-/// are not muted, or are fixed.
-pub async fn owners(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    execution: ExecutionId,
-    limit: i64,
-) -> Result<Vec<String>, Fault> {
-    let owners = sqlx::query_scalar(
-        "select owner
-         from test_report cross join unnest(owners_of(labels)) as owner
-         where customer_id = $1 and execution_id = $2
-           and (result in ('Failed', 'Error', 'Aborted') and not is_muted or change = 'Fixed')
-         group by owner
-         order by owner collate \"C\"
-         limit $3",
-    );
-    Ok(owners.bind(customer).bind(execution).bind(limit).fetch_all(&mut **tx).await?)
 }

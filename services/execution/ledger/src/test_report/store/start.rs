@@ -123,4 +123,6 @@ fn set_states(rows: &mut Insertion, reports: &[TestReportState]) {
     rows.set_each_to("suites", "text[]", suites, lines);
     rows.set_each("labels", "jsonb[]", column(reports, TestReportState::labels));
     rows.set_each("links", "jsonb[]", column(reports, TestReportState::links));
+    let lines = "string_to_array(owners, e'\\n')".to_owned();
+    rows.set_each_to("owners", "text[]", column(reports, TestReportState::owners), lines);
 }
