@@ -65,9 +65,9 @@ pub(crate) struct Filter {
     pub(crate) fingerprint: Option<Fingerprint>,
 }
 
-/// Lists causes, each with its first five reports: [as many as lead the list](crate::test_report::LEADING_CAUSES) with the most test cases, and then the
-/// others in the order of their fingerprints. A cause that the filter selects all the time is on exactly one page, even if its number
-/// of test cases changes between two pages.
+/// Lists causes, each with its first five reports: [as many as lead the list](crate::test_report::LEADING_CAUSES) with
+/// the most test cases, and then the others in the order of their fingerprints. A cause that the filter selects all the
+/// time is on exactly one page, even if its number of test cases changes between two pages.
 pub(crate) async fn list(
     db: &PgPool,
     customer: CustomerId,

@@ -5,8 +5,8 @@ use sqlx::{PgExecutor, Postgres, QueryBuilder};
 
 use super::entries::{Filter, NAMED};
 
-/// Number of causes that lead the list of causes, those with the most test cases first. The others follow in the order of
-/// their fingerprints.
+/// Number of causes that lead the list of causes, those with the most test cases first. The others follow in the order
+/// of their fingerprints.
 pub(crate) const LEADING_CAUSES: usize = 50;
 
 /// A list of the reports of an execution.

@@ -119,8 +119,8 @@ pub async fn lock(
     Ok(state.bind(customer).bind(project).bind(case).fetch_optional(&mut **tx).await?)
 }
 
-/// Sets the state of a test case. Returns the version, and whether the test case was enabled before. Versions begin with the time, so that those before
-/// and after a test case was enabled differ.
+/// Sets the state of a test case. Returns the version, and whether the test case was enabled before. Versions begin with
+/// the time, so that those before and after a test case was enabled differ.
 pub async fn set(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
