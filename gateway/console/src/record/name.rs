@@ -56,16 +56,16 @@ names! {
     /// How a test case takes part in executions.
     State { Enabled, Muted, Skipped }
 
-    /// What an incident is about.
+    /// The subject of an incident.
     IncidentKind { Outage, Cause }
 
-    /// What a monitor measures.
+    /// The measure of a monitor.
     MonitorMeasure { PassOnRetry, Recoveries, FailureRate, Duration }
 
-    /// What a monitor does with a test case.
+    /// The action of a monitor on a test case.
     AlarmAction { Mute, Skip, Notify }
 
-    /// What a monitor has done.
+    /// An action that a monitor has taken.
     MonitorActionKind { Muted, Skipped, Notified, Recovered, Broken }
 
     /// A permission of a user.
