@@ -93,12 +93,13 @@ async fn show(
 ) -> Result<Response, Failure> {
     let project = format!("/api/projects/{id}");
     let part = |cursor: &Option<String>| Paged { filter: (), cursor: cursor.clone() };
-    let (part_of_known, part_of_states) = (part(&query.cursor), part(&query.filter.tests));
+    let (of_known, of_states) = (part(&query.cursor), part(&query.filter.tests));
+    let (of_known, of_states) = (of_known.listed(KNOWN_FAILURES), of_states.listed(STATES));
     let (known, states) = (format!("{project}/knownfailures"), format!("{project}/testcasestates"));
     let (project, known, states) = try_join!(
         api.get::<Project>(&project, &()),
-        api.list::<KnownFailure>(&known, &part_of_known.listed(KNOWN_FAILURES)),
-        api.list::<CaseState>(&states, &part_of_states.listed(STATES)),
+        api.list::<KnownFailure>(&known, &of_known),
+        api.list::<CaseState>(&states, &of_states),
     )?;
     let path = format!("/projects/{id}/knownfailures");
     let body = html! {
