@@ -3,6 +3,8 @@
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::Deserialize;
 
+use crate::record::Permission;
+
 /// The user of a token.
 #[derive(Deserialize)]
 pub(crate) struct Claims {
@@ -30,8 +32,8 @@ impl Claims {
     }
 
     /// Returns whether the user has a permission.
-    pub(crate) fn may(&self, permission: &str) -> bool {
-        self.permissions.split(',').any(|one| one.trim() == permission)
+    pub(crate) fn may(&self, permission: Permission) -> bool {
+        self.permissions.split(',').any(|one| one.trim() == permission.name())
     }
 }
 
@@ -45,7 +47,7 @@ mod tests {
         let token = format!("e30.{}.c2ln", BASE64_URL_SAFE_NO_PAD.encode(claims));
         let claims = Claims::of(&token).unwrap();
         assert_eq!((claims.name.as_str(), claims.lifetime()), ("Ada", 60));
-        assert!(claims.may("Accept") && !claims.may("Reject"));
+        assert!(claims.may(Permission::Accept) && !claims.may(Permission::Reject));
         assert!(Claims::of("not a token").is_none());
     }
 }

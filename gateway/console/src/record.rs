@@ -8,6 +8,7 @@ mod gate;
 mod history;
 mod incident;
 mod monitor;
+mod name;
 mod outcome;
 mod pool;
 mod report;
@@ -17,7 +18,7 @@ mod usage;
 
 pub(crate) use self::{
     catalog::*, classification::*, engine::*, execution::*, gate::*, history::*, incident::*,
-    monitor::*, outcome::Outcome, pool::*, report::*, shared::*, time::Time, usage::*,
+    monitor::*, name::*, outcome::Outcome, pool::*, report::*, shared::*, time::Time, usage::*,
 };
 
 #[cfg(test)]
@@ -73,7 +74,7 @@ mod tests {
         assert_eq!(grid.cases[0].outcomes, "PPPPF");
         let backtest = of_project("/testsets/{testSetId}/backtests");
         let backtest: Backtest = answer(document, &backtest, "post");
-        assert_eq!(backtest.differences[0].replayed, "Failed");
+        assert_eq!(backtest.differences[0].replayed, VerdictState::Failed);
         let backtest = of_project("/monitors/backtests");
         let backtest: MonitorBacktest = answer(document, &backtest, "post");
         assert_eq!(backtest.actions[0].action.label(false).1, "Would have muted");
@@ -90,15 +91,15 @@ mod tests {
         let insights: Vec<Insight> = read(document, &of_project("/insights"));
         assert_eq!(insights[0].outcomes, "PPFPPPFP");
         let incidents: Vec<IncidentEntry> = read(document, &of_project("/incidents"));
-        assert_eq!(incidents[0].kind, "Outage");
+        assert_eq!(incidents[0].kind, IncidentKind::Outage);
         let incident: Incident = read(document, &of_project("/incidents/{incidentId}"));
         assert_eq!(incident.affected.len(), 1);
         let summary: Summary = read(document, &format!("{execution}/summary"));
         assert_eq!(summary.changes.new, 1);
         let verdict: Verdict = read(document, &format!("{execution}/verdict"));
-        assert_eq!(verdict.state, "Failed");
+        assert_eq!(verdict.state, VerdictState::Failed);
         let shared: SharedExecution = read(document, "/api/shared/{token}");
-        assert_eq!(shared.verdict, "Passed");
+        assert_eq!(shared.verdict, VerdictState::Passed);
         let causes: Vec<Cause> = read(document, "/api/shared/{token}/failures");
         assert_eq!(causes[0].reports.len(), 1);
         let shared: SharedInstance = read(document, "/api/shared/{token}/reports/{testReportId}");

@@ -1,11 +1,14 @@
 //! A filter for large JSON bodies that keeps only the fields an operation accepts, while the body
 //! arrives. Clients send whole records back, and a test set with all fields of its test cases.
 
+mod scanner;
+
 use std::mem;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use self::scanner::{Scanner, StringState};
 use super::json::check;
 use crate::problem::Problem;
 
@@ -42,9 +45,10 @@ pub(crate) struct FieldFilter {
     /// The start of the current field's name in `json`.
     name: usize,
     keep: Keep,
+    /// The state of the current name.
     string: StringState,
-    /// Number of arrays and objects that are open within the current value.
-    depth: usize,
+    /// That of the current value.
+    scanner: Scanner,
 }
 
 /// The position in the body.
@@ -69,27 +73,6 @@ enum Keep {
     All,
     /// The ids of the records in the array.
     Ids,
-}
-
-/// The state of a scanner of strings.
-#[derive(Clone, Copy, Default, PartialEq)]
-enum StringState {
-    #[default]
-    Outside,
-    Inside,
-    /// After a backslash.
-    Escaped,
-}
-
-impl StringState {
-    /// Returns the state after another byte of a string.
-    fn after(self, byte: u8) -> Self {
-        match (self, byte) {
-            (Self::Inside, b'"') => Self::Outside,
-            (Self::Inside, b'\\') => Self::Escaped,
-            _ => Self::Inside,
-        }
-    }
 }
 
 /// The id of a record.
@@ -157,12 +140,12 @@ impl FieldFilter {
                 self.begin_value(byte);
             }
             Position::Value { in_array } => {
-                if self.ends_before(byte) {
+                if self.scanner.ends_before(byte) {
                     self.end_value(in_array)?;
                     return self.push_byte(accepted, byte);
                 }
                 self.value.push(byte);
-                if self.ends_with(byte) {
+                if self.scanner.ends_with(byte) {
                     self.end_value(in_array)?;
                 }
             }
@@ -201,32 +184,7 @@ impl FieldFilter {
 
     fn begin_value(&mut self, byte: u8) {
         self.value.push(byte);
-        self.string = if byte == b'"' { StringState::Inside } else { StringState::Outside };
-        self.depth = usize::from(matches!(byte, b'{' | b'['));
-    }
-
-    /// Returns whether this byte follows a complete number, `true`, `false` or `null`.
-    fn ends_before(&self, byte: u8) -> bool {
-        let is_scalar = self.string == StringState::Outside && self.depth == 0;
-        is_scalar && (byte.is_ascii_whitespace() || matches!(byte, b',' | b']' | b'}'))
-    }
-
-    /// Returns whether this byte completes a string, array or object.
-    fn ends_with(&mut self, byte: u8) -> bool {
-        if self.string != StringState::Outside {
-            self.string = self.string.after(byte);
-            return self.string == StringState::Outside && self.depth == 0;
-        }
-        match byte {
-            b'"' => self.string = StringState::Inside,
-            b'{' | b'[' => self.depth += 1,
-            b'}' | b']' => {
-                self.depth = self.depth.saturating_sub(1);
-                return self.depth == 0;
-            }
-            _ => {}
-        }
-        false
+        self.scanner = Scanner::begin(byte);
     }
 
     /// Keeps the accepted part of the value.

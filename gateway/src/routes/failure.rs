@@ -37,12 +37,20 @@ struct Filter {
     /// reviewed.
     #[param(example = false)]
     unreviewed: Option<bool>,
+    /// Return only the cause with this fingerprint.
+    #[param(example = "5f0c1a52b7d94e3b8f26d1c07a9e4b63")]
+    #[serde(default, deserialize_with = "unless_empty")]
+    fingerprint: Option<String>,
 }
 
 /// Lists the causes of the failures of an execution, those with the most test cases first.
 ///
 /// Failures have the same cause if their messages are the same apart from values that differ between
-/// runs, such as ports, ids and durations. `q` searches in the messages.
+/// runs, such as ports, ids and durations. `q` selects the causes with a message that has the text.
+///
+/// The 50 causes with the most test cases lead the list, the others follow in the order of their
+/// fingerprints. So no cause is left out, and none is listed twice, if their numbers change between two
+/// pages.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/executions/{executionId}/failures",
     operation_id = "list_failures", tag = "Executions", params(Filter, Listing),
@@ -63,6 +71,7 @@ async fn list(
         page: Some(listing.page()),
         muted: filter.muted,
         unreviewed: filter.unreviewed.unwrap_or_default(),
+        fingerprint: filter.fingerprint,
     };
     let batches = failures.list_failures(caller.call(request)).await?;
     listing.respond(batches).await

@@ -86,6 +86,9 @@ async fn get(
 /// A muted test case is run. Its failures are listed, and do not count against the verdict of executions
 /// that are reported until a date. A skipped one is left out of executions that engines run: its report is
 /// `Canceled` with a comment.
+///
+/// With the version that the client has seen, in `DataVersion` or `If-Match`, a change is refused with 409 or 412
+/// if somebody else has muted, skipped or enabled the test case since.
 #[utoipa::path(
     put, path = "/api/projects/{projectId}/testcases/{testCaseId}/state",
     operation_id = "update_test_case_state", tag = "Test cases",

@@ -2,6 +2,7 @@
 //! with a fingerprint of the cause.
 
 pub(crate) mod list;
+mod place;
 mod service;
 
 pub(crate) use self::service::FailureService;

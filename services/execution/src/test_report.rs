@@ -7,4 +7,4 @@ mod review;
 mod rules;
 mod service;
 
-pub(crate) use self::service::TestReportService;
+pub(crate) use self::{position::LEADING_CAUSES, service::TestReportService};

@@ -26,6 +26,7 @@ use crate::{
     claims::Claims,
     failure::Failure,
     layout::Page,
+    record::Permission,
     session::Session,
     text::plain,
 };
@@ -106,17 +107,17 @@ fn customers(memberships: &List<Membership>) -> Markup {
 
 /// The form of a new token.
 fn form(user: &Claims) -> Markup {
-    let uploads = ["Read", "Write", "Execute"];
+    let uploads = [Permission::Read, Permission::Write, Permission::Execute];
     html! {
         form.filters method="post" action="/account/tokens" {
             label.field.wide { span { "Name" } input name="name" required maxlength="255"; }
             label.field {
                 span { "Permissions" }
                 select name="permissions" {
-                    @if uploads.iter().all(|permission| user.may(permission)) {
-                        option value=(uploads.join(", ")) { "Upload results" }
+                    @if uploads.iter().all(|permission| user.may(*permission)) {
+                        option value=(uploads.map(Permission::name).join(", ")) { "Upload results" }
                     }
-                    option value="Read" { "Read" }
+                    option value=(Permission::Read) { "Read" }
                 }
             }
             label.field { span { "Expires (optional)" } input type="date" name="expires"; }

@@ -9,7 +9,6 @@ use axum::{
     routing::{get, post},
 };
 use futures::try_join;
-use http::StatusCode;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -22,11 +21,11 @@ use super::{
     part::{OF_TEST, below_project, facts, revision, subject, taken, text_field},
 };
 use crate::{
-    api::{Api, Console, List},
+    api::{Api, Console, List, address},
     chart::{Quartiles, box_plot, durations, flaky, glyph},
     failure::Failure,
     layout::Page,
-    page::{review::is_judged, row::identifier},
+    page::row::identifier,
     record::{Outcome, Project, TestCase, TestCaseRun, TestSetEntry},
     session::Session,
     text::{duration, plain, short_time},
@@ -66,14 +65,15 @@ async fn page(
 async fn change_state(
     session: Session,
     Path(id): Path<Uuid>,
+    Query(query): Query<Paged<Filter>>,
     Form(entry): Form<Entry>,
 ) -> Result<Response, Failure> {
     let case = case(&session.api, id).await?;
     match entry.send(&session.api, &case.project_id, id).await? {
-        None => Ok(Redirect::to(&format!("/cases/{id}")).into_response()),
+        None => Ok(Redirect::to(&address(&format!("/cases/{id}"), &query)).into_response()),
         Some(refused) => {
-            let page = show(&session, &case, &Paged::default(), &refused).await?;
-            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+            let page = show(&session, &case, &query, &refused).await?;
+            Ok((refused.status(), page).into_response())
         }
     }
 }
@@ -105,21 +105,31 @@ async fn show(
         @if let Some(description) = &case.description { p.lead { (plain(description)) } }
         (classification::shown(&case.classification, &format!("/projects/{}/cases", case.project_id)))
         (sets_of(case, &sets))
-        (case_state::shown(&state, user, entry))
+        (case_state::shown(&state, user, entry, &address(&format!("/cases/{}/state", case.id), query)))
         @let is_filtered = query.filter != Filter::default();
         @if is_filtered || !runs.items.is_empty() { (filters(case, &query.filter)) }
-        @if runs.items.is_empty() && is_filtered { p.empty { "No run matches these filters." } }
-        @else if runs.items.is_empty() { p.empty { "This test has not been executed yet." } }
+        @if runs.items.is_empty() {
+            p.empty { (nothing(is_filtered, query.cursor.is_some())) }
+            (query.pager(&format!("/cases/{}", case.id), None))
+        }
         @else {
             // It is about the latest runs, which the first page has.
             @if query.cursor.is_none() { (Digest::of(&runs.items, &project.default_branch).summary()) }
-            (overview(&runs.items))
+            (overview(&runs.items, query.cursor.is_none()))
             (digest::causes(&runs.items, &case.project_id))
             (history_of(case, &runs, query))
         }
     };
     let (title, trail) = (case.name.clone(), below_project(&project));
     Ok(Page { user, title, trail, body }.into_response())
+}
+
+fn nothing(is_filtered: bool, is_later_page: bool) -> &'static str {
+    match (is_later_page, is_filtered) {
+        (true, _) => "No run follows those of the pages before.",
+        (false, true) => "No run matches these filters.",
+        (false, false) => "This test has not been executed yet.",
+    }
 }
 
 fn filters(case: &TestCase, filter: &Filter) -> Markup {
@@ -151,7 +161,7 @@ fn sets_of(case: &TestCase, sets: &List<TestSetEntry>) -> Markup {
 }
 
 /// Durations and results of the runs, and how much they vary.
-fn overview(runs: &[TestCaseRun]) -> Markup {
+fn overview(runs: &[TestCaseRun], are_latest: bool) -> Markup {
     let timed = runs.iter().rev().map(|run| (run.total_duration_in_sec, run.result));
     let timed: Vec<_> = timed.collect();
     let passed = runs.iter().filter(|run| run.result == Outcome::Passed);
@@ -161,7 +171,7 @@ fn overview(runs: &[TestCaseRun]) -> Markup {
         section.charts {
             figure {
                 figcaption title=(OF_TEST) {
-                    "Durations of the latest runs"
+                    @if are_latest { "Durations of the latest runs" } @else { "Durations of these runs" }
                     @if let (Some(last), Some(first)) = (runs.first(), runs.last()) {
                         ", from " (short_time(first.request_time)) " to " (short_time(last.request_time))
                     }
@@ -207,7 +217,7 @@ fn history_of(case: &TestCase, runs: &List<TestCaseRun>, query: &Paged<Filter>) 
 fn run_row(run: &TestCaseRun) -> Markup {
     let subject = subject(run.software_name.as_deref(), run.software_version.as_deref());
     let revision = revision(run.branch.as_deref(), run.commit.as_deref());
-    let is_judged = is_judged(&run.status);
+    let is_judged = run.status.is_judged();
     html! {
         li.row.past {
             span.mark {

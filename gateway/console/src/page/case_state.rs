@@ -2,17 +2,20 @@
 
 use std::fmt::Display;
 
-use http::Method;
+use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::part::{facts, ticket};
+use super::{
+    part::{facts, ticket},
+    version::Version,
+};
 use crate::{
     api::Api,
     claims::Claims,
     failure::Failure,
-    record::Time,
+    record::{Permission, State, Time},
     text::{clean, end_of_day, plain, time_before},
 };
 
@@ -22,37 +25,50 @@ use crate::{
 pub(super) struct CaseState {
     pub(super) test_case_id: String,
     pub(super) test_case_name: Option<String>,
-    state: String,
+    state: State,
     until: Option<Time>,
     ticket: String,
     reason: String,
     owner: String,
+    data_version: String,
 }
 
 /// The fields of the form.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Entry {
-    state: String,
+    state: State,
     until: String,
     until_offset: Option<String>,
     ticket: String,
     reason: String,
+    #[serde(flatten)]
+    version: Version,
     /// The reason why it was refused.
     #[serde(skip)]
-    problem: Option<String>,
+    refusal: Option<Refusal>,
+}
+
+/// Why a change of a state was refused.
+enum Refusal {
+    /// The reason, in words.
+    Problem(String),
+    /// Somebody else has changed the state since the page was shown.
+    Stale,
 }
 
 /// The request to the interface.
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct Change<'a> {
-    state: &'a str,
+    state: &'static str,
     until: Option<String>,
     ticket: &'a str,
     reason: &'a str,
     /// The user.
     owner: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data_version: Option<&'a str>,
 }
 
 /// Returns the path of the state of a test case in the interface.
@@ -69,40 +85,62 @@ impl Entry {
         case: Uuid,
     ) -> Result<Option<Self>, Failure> {
         let until = end_of_day(&self.until, self.until_offset.as_deref());
-        if until.is_none() && self.state != "Enabled" {
-            self.problem = Some("Enter the last day as yyyy-mm-dd.".to_owned());
+        if until.is_none() && self.state != State::Enabled {
+            let problem = "Enter the last day as yyyy-mm-dd.".to_owned();
+            self.refusal = Some(Refusal::Problem(problem));
             return Ok(Some(self));
         }
         let Self { state, ticket, reason, .. } = &self;
         let until = until.map(|until| until.to_rfc3339());
-        let change = Change { state, until, ticket, reason, owner: "" };
+        let (state, data_version) = (state.name(), self.version.base());
+        let change = Change { state, until, ticket, reason, owner: "", data_version };
         match api.send::<CaseState>(Method::PUT, &path(project, case), &change).await {
             Ok(_) => Ok(None),
+            Err(failure) if failure.is_stale() => {
+                self.refusal = Some(Refusal::Stale);
+                Ok(Some(self))
+            }
             Err(failure) => {
-                self.problem = Some(failure.of_input()?);
+                self.refusal = Some(Refusal::Problem(failure.of_input()?));
                 Ok(Some(self))
             }
         }
     }
+
+    /// Returns the status of the page that shows a refused change.
+    pub(super) fn status(&self) -> StatusCode {
+        match self.refusal {
+            Some(Refusal::Stale) => StatusCode::CONFLICT,
+            _ => StatusCode::UNPROCESSABLE_ENTITY,
+        }
+    }
+
+    /// Returns whether a change was refused that enables the test, or one that does not.
+    fn is_refused(&self, enables: bool) -> bool {
+        self.refusal.is_some() && (self.state == State::Enabled) == enables
+    }
+
+    /// Returns the version for a form, that of the change if it was refused.
+    fn version(&self, case: &CaseState, is_refused: bool) -> Version {
+        if is_refused { self.version.clone() } else { Version::of(&case.data_version) }
+    }
 }
 
-/// The state of a test case, unless it is enabled, and the form that sets it.
-pub(super) fn shown(case: &CaseState, user: &Claims, entry: &Entry) -> Markup {
-    let is_enabled = case.state == "Enabled";
-    let path = format!("/cases/{}/state", case.test_case_id);
+/// The state of a test case, unless it is enabled, and the forms that set it, which are sent to `path`.
+pub(super) fn shown(case: &CaseState, user: &Claims, entry: &Entry, path: &str) -> Markup {
+    let is_enabled = case.state == State::Enabled;
     html! {
         @if !is_enabled {
             p.review { (summary(case)) }
         }
-        @if user.may("Accept") {
-            @if !is_enabled {
-                form.time method="post" action=(path) {
-                    button name="state" value="Enabled" { "Enable this test" }
-                }
+        @if user.may(Permission::Accept) {
+            @if !is_enabled { (enabling(path, case, entry)) }
+            @else if entry.is_refused(true) {
+                p.alert role="alert" { "Somebody else has enabled this test since this page was shown." }
             }
-            details open[entry.problem.is_some()] {
+            details open[entry.is_refused(false)] {
                 summary { @if is_enabled { "Mute or skip this test" } @else { "Change" } }
-                (form(&path, case, entry))
+                (form(path, case, entry))
             }
         }
     }
@@ -120,16 +158,29 @@ pub(super) fn summary(case: &CaseState) -> Markup {
     }
 }
 
+/// The form that enables a test.
+fn enabling(path: &str, case: &CaseState, entry: &Entry) -> Markup {
+    let is_refused = entry.is_refused(true);
+    html! {
+        form.time aria-label="Enable this test" method="post" action=(path) {
+            (entry.version(case, is_refused).fields(&case.data_version, "state"))
+            button name="state" value=(State::Enabled) { "Enable this test" }
+        }
+    }
+}
+
 fn form(path: &str, case: &CaseState, entry: &Entry) -> Markup {
-    let given = |typed: &str, stored: &str| {
-        clean(if entry.problem.is_some() { typed } else { stored }).into_owned()
-    };
+    let is_refused = entry.is_refused(false);
+    let given =
+        |typed: &str, stored: &str| clean(if is_refused { typed } else { stored }).into_owned();
+    let until = Some(&entry.until).filter(|day| is_refused && !day.is_empty());
     html! {
         form.review-form aria-label="State" method="post" action=(path) {
-            @if let Some(problem) = &entry.problem { p.alert role="alert" { (plain(problem)) } }
+            @if let Some(Refusal::Problem(problem)) = &entry.refusal { p.alert role="alert" { (plain(problem)) } }
+            (entry.version(case, is_refused).fields(&case.data_version, "state"))
             label.field {
                 span { "Until and including, at most 90 days" span.utc { " (UTC)" } }
-                input type="date" name="until" required value=[Some(&entry.until).filter(|day| !day.is_empty())]
+                input type="date" name="until" required value=[until]
                     data-last data-days="90";
             }
             label.field {
@@ -141,8 +192,8 @@ fn form(path: &str, case: &CaseState, entry: &Entry) -> Markup {
                 input name="reason" maxlength="1000" value=(given(&entry.reason, &case.reason));
             }
             div.buttons {
-                button name="state" value="Muted" { "Mute" }
-                button name="state" value="Skipped" { "Skip" }
+                button name="state" value=(State::Muted) { "Mute" }
+                button name="state" value=(State::Skipped) { "Skip" }
             }
             p.hint { "A muted test runs, and its failures do not count. Engines leave out a skipped test." }
         }

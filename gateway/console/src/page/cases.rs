@@ -43,6 +43,13 @@ struct Filter {
     place: Place,
 }
 
+impl Filter {
+    /// Returns whether it selects all test cases.
+    fn is_everything(&self) -> bool {
+        self.q.is_none() && self.place.is_anywhere()
+    }
+}
+
 async fn page(
     Session { api, user }: Session,
     Path(id): Path<Uuid>,
@@ -56,11 +63,17 @@ async fn page(
     let body = html! {
         div.head { h1 { "Test cases" } }
         (filters(&path, &query.filter))
-        @if cases.items.is_empty() { p.empty { "No test case matches these filters." } }
+        @if cases.items.is_empty() {
+            p.empty {
+                @if query.filter.is_everything() && query.cursor.is_none() {
+                    "This project has no test cases yet. Results that are uploaded create them."
+                } @else { "No test case matches these filters." }
+            }
+        }
         ul.rows.spaced { @for case in &cases.items { (case_row(case)) } }
         (query.pager(&path, cases.next.as_deref()))
     };
-    let title = "Test cases".to_owned();
+    let title = format!("Test cases · {}", project.name);
     let trail = below_project(&project);
     Ok(Page { user: &user, title, trail, body }.into_response())
 }
@@ -74,7 +87,7 @@ fn filters(path: &str, filter: &Filter) -> Markup {
             }
             (filter.place.fields())
             button { "Filter" }
-            @if filter.q.is_some() || !filter.place.is_anywhere() {
+            @if !filter.is_everything() {
                 a.button.quiet href=(path) { "Clear" }
             }
         }

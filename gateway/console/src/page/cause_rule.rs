@@ -21,7 +21,7 @@ use crate::{
     claims::Claims,
     failure::Failure,
     layout::Page,
-    record::{Project, Time},
+    record::{Permission, Project, Time},
     session::Session,
     text::{ansi, beginning, counted, number, plain, short_time},
 };
@@ -151,7 +151,7 @@ async fn show(
             "Failures with the same message have the same cause, apart from values that differ between runs. \
              Rules say what else differs: text that does not count, or two causes that are one."
         }
-        @if user.may("Accept") { (form(&path, rule)) }
+        @if user.may(Permission::Accept) { (form(&path, rule)) }
         (answer)
         @if rules.items.is_empty() { p.empty { "This project has no rules." } }
         ul.rows.spaced { @for rule in &rules.items { (row(&path, rule, user)) } }
@@ -238,7 +238,7 @@ fn row(path: &str, rule: &CauseRule, user: &Claims) -> Markup {
                 }
             }
             span.marks {}
-            @if user.may("Accept") {
+            @if user.may(Permission::Accept) {
                 form.time method="post" action=(format!("{path}/{}/delete", rule.id)) {
                     button { "Delete" }
                 }

@@ -28,6 +28,16 @@ impl Place {
         *self == Self::default()
     }
 
+    /// Keeps the place in a form that does not show it.
+    pub(super) fn hidden(&self) -> Markup {
+        let fields = [("suite", &self.suite), ("tag", &self.tag), ("link", &self.link)];
+        html! {
+            @for (name, value) in fields {
+                @if let Some(value) = value { input type="hidden" name=(name) value=(value); }
+            }
+        }
+    }
+
     /// The fields of a filter.
     pub(super) fn fields(&self) -> Markup {
         html! {

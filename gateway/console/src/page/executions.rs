@@ -10,7 +10,7 @@ use super::{
 use crate::{
     api::{Api, List},
     failure::Failure,
-    record::ExecutionEntry,
+    record::{ExecutionEntry, Outcome},
     text::zoned_day,
 };
 
@@ -83,7 +83,11 @@ pub(super) fn list(
     html! {
         (filters(page, &query.filter))
         @if executions.items.is_empty() {
-            p.empty { "No execution matches these filters. " a href=(page) { "Show all" } }
+            @if query.filter == Filter::default() && query.cursor.is_none() {
+                p.empty { "No executions yet." }
+            } @else {
+                p.empty { "No execution matches these filters. " a href=(page) { "Show all" } }
+            }
         }
         ol.rows { @for execution in &executions.items { (execution_row(execution, with_set)) } }
         (query.pager(page, executions.next.as_deref()))
@@ -91,7 +95,8 @@ pub(super) fn list(
 }
 
 fn filters(path: &str, filter: &Filter) -> Markup {
-    let results = ["Passed", "Failed", "Error", "Aborted", "Canceled"];
+    let results = Outcome::EACH.into_iter().filter(|result| *result != Outcome::NotExecuted);
+    let results: Vec<_> = results.map(|result| (result.name(), result.name())).collect();
     let date = |name: &str, label: &str, value: &Option<String>| {
         html! {
             label.field {

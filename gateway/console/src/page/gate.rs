@@ -24,7 +24,7 @@ use crate::{
     api::Console,
     failure::Failure,
     layout::Page,
-    record::{Backtest, BacktestDifference, Gate, Project, TestSet},
+    record::{Backtest, BacktestDifference, Gate, Permission, Project, TestSet, VerdictState},
     session::Session,
     text::{counted, number, plain, short_time},
 };
@@ -194,7 +194,7 @@ async fn show(
              which executions they would have blocked or let through."
         }
         @if let Some(problem) = &problem { p.alert role="alert" { (plain(problem)) } }
-        (form((project, set), &entry, &record.gate, user.may("Write")))
+        (form((project, set), &entry, &record.gate, user.may(Permission::Write)))
         @if let Some(replayed) = &replayed { (answer(replayed)) }
     };
     let title = format!("Gate · {}", record.name);
@@ -253,7 +253,7 @@ fn answer(replayed: &Backtest) -> Markup {
 }
 
 fn row(difference: &BacktestDifference) -> Markup {
-    let is_blocked = difference.replayed != "Passed";
+    let is_blocked = difference.replayed != VerdictState::Passed;
     html! {
         li.row.past {
             span.mark {}

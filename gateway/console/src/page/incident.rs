@@ -19,7 +19,7 @@ use crate::{
     api::Console,
     failure::Failure,
     layout::{Crumb, Page},
-    record::{Incident, IncidentEntry, Project},
+    record::{Incident, IncidentEntry, IncidentKind, Project},
     session::Session,
     text::{ansi, counted, long_time, plain, short_time},
 };
@@ -113,7 +113,7 @@ fn row(page: &str, incident: &IncidentEntry) -> Markup {
 }
 
 fn title(incident: &IncidentEntry) -> &'static str {
-    if incident.kind == "Outage" { "Outage" } else { "One cause in most test sets" }
+    if incident.kind == IncidentKind::Outage { "Outage" } else { "One cause in most test sets" }
 }
 
 fn state(incident: &IncidentEntry) -> Markup {

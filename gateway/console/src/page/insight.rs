@@ -160,7 +160,7 @@ async fn rows(
     }
     let path = format!("{project}/insights");
     let insights = api.list::<Insight>(&path, &query.listed(CASES)).await?;
-    let rows = insights.items.iter().map(|insight| row(insight, kind));
+    let rows = insights.items.iter().map(|insight| row(insight, kind, query.filter.branch));
     Ok((rows.collect(), insights.next))
 }
 
@@ -203,14 +203,17 @@ fn period(
     }
 }
 
-fn row(insight: &Insight, kind: &Kind) -> Markup {
+/// A test case, with a link to its runs on the branch of the view.
+fn row(insight: &Insight, kind: &Kind, branch: Option<&str>) -> Markup {
+    let runs = [("branch", branch)].into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let runs = address(&format!("/cases/{}", insight.test_case_id), &runs.collect::<Vec<_>>());
     let outcomes: Vec<_> = insight.outcomes.chars().map(Outcome::of_letter).collect();
     let last = outcomes.last().copied().unwrap_or(Outcome::Absent);
     html! {
         li.row.test {
             span.mark { (glyph(last)) }
             span.what {
-                a href=(format!("/cases/{}", insight.test_case_id)) {
+                a href=(runs) {
                     bdi { (plain(&insight.test_case_name)) }
                 }
                 (place(&insight.test_case_identifier, &insight.test_case_name))
@@ -245,5 +248,23 @@ fn reasons(insight: &Insight, kind: &Kind) -> Markup {
         } @else {
             span.fact { (counted(insight.runs, "run")) }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_leads_to_its_runs_on_the_branch_of_the_view() {
+        let insight: Insight = serde_json::from_value(serde_json::json!({
+            "TestCaseId": "7", "TestCaseIdentifier": "pays", "TestCaseName": "pays", "Runs": 9,
+            "Failures": 3, "FlakyRuns": 0, "Recoveries": 0, "AverageDurationInSec": 1,
+            "LastExecutionId": "8", "LastRun": "2026-03-01T00:00:00Z", "Outcomes": "PF",
+        }))
+        .unwrap();
+        let link = |branch| row(&insight, &KINDS[0], branch).into_string();
+        assert!(link(Some("work/1")).contains("href=\"/cases/7?branch=work%2F1\""));
+        assert!(link(None).contains("href=\"/cases/7\""));
     }
 }

@@ -10,20 +10,20 @@ use axum::{
 };
 use futures::try_join;
 use maud::{Markup, html};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
     case_state::{self, CaseState},
-    paged::{Paged, cut},
+    paged::{Paged, unless_empty},
     part::{below_project, ticket},
 };
 use crate::{
-    api::{Console, List},
+    api::{Console, List, address},
     claims::Claims,
     failure::Failure,
     layout::Page,
-    record::{Project, Time},
+    record::{Permission, Project, Time},
     session::Session,
     text::{ansi, beginning, clean, counted, plain, short_time, time_before},
 };
@@ -31,7 +31,7 @@ use crate::{
 /// Number of known failures on a page.
 const KNOWN_FAILURES: u32 = 50;
 
-/// Maximum number of muted and skipped tests on a page.
+/// Number of muted and skipped tests on a page.
 const STATES: u32 = 100;
 
 pub(super) fn routes() -> Router<Console> {
@@ -39,6 +39,15 @@ pub(super) fn routes() -> Router<Console> {
         .route("/projects/{project}/knownfailures", get(page))
         .route("/projects/{project}/knownfailures/end", post(action::end))
         .route("/projects/{project}/knownfailures/restore", post(action::restore))
+}
+
+/// The part of the second list of the page that is shown, beside that of the first.
+#[derive(Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Part {
+    /// Cursor of the muted and skipped tests.
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    tests: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -71,7 +80,7 @@ impl KnownFailure {
 async fn page(
     session: Session,
     Path(id): Path<Uuid>,
-    Query(query): Query<Paged<()>>,
+    Query(query): Query<Paged<Part>>,
 ) -> Result<Response, Failure> {
     show(&session, id, &query, &html! {}).await
 }
@@ -79,15 +88,18 @@ async fn page(
 async fn show(
     Session { api, user }: &Session,
     id: Uuid,
-    query: &Paged<()>,
+    query: &Paged<Part>,
     announcement: &Markup,
 ) -> Result<Response, Failure> {
-    let (project, listed) = (format!("/api/projects/{id}"), query.listed(KNOWN_FAILURES));
+    let project = format!("/api/projects/{id}");
+    let part = |cursor: &Option<String>| Paged { filter: (), cursor: cursor.clone() };
+    let (of_known, of_states) = (part(&query.cursor), part(&query.filter.tests));
+    let (of_known, of_states) = (of_known.listed(KNOWN_FAILURES), of_states.listed(STATES));
     let (known, states) = (format!("{project}/knownfailures"), format!("{project}/testcasestates"));
     let (project, known, states) = try_join!(
         api.get::<Project>(&project, &()),
-        api.list::<KnownFailure>(&known, &listed),
-        api.list::<CaseState>(&states, &[("limit", STATES)]),
+        api.list::<KnownFailure>(&known, &of_known),
+        api.list::<CaseState>(&states, &of_states),
     )?;
     let path = format!("/projects/{id}/knownfailures");
     let body = html! {
@@ -102,7 +114,7 @@ async fn show(
             (row(&path, alike, user))
         } }
         (query.pager(&path, known.next.as_deref()))
-        (tests(&states))
+        (tests(&path, query, &states))
     };
     let title = format!("Known failures · {}", project.name);
     let trail = below_project(&project);
@@ -110,10 +122,15 @@ async fn show(
 }
 
 /// The tests that are muted or skipped, whatever their causes.
-fn tests(states: &List<CaseState>) -> Markup {
+fn tests(path: &str, query: &Paged<Part>, states: &List<CaseState>) -> Markup {
+    let is_later_part = query.filter.tests.is_some();
+    let at = |tests: Option<String>| {
+        let query = Paged { filter: Part { tests }, cursor: query.cursor.clone() };
+        format!("{}#tests", address(path, &query))
+    };
     html! {
-        @if !states.items.is_empty() {
-            h2 { "Muted and skipped tests" }
+        @if is_later_part || !states.items.is_empty() {
+            h2 #tests { "Muted and skipped tests" }
             ul.rows.spaced { @for state in &states.items {
                 li.row.past {
                     span.mark {}
@@ -125,7 +142,12 @@ fn tests(states: &List<CaseState>) -> Markup {
                     }
                 }
             } }
-            (cut(states, "test", None))
+            @if is_later_part || states.next.is_some() {
+                nav.pager aria-label="Pages of tests" {
+                    @if is_later_part { a.button href=(at(None)) { "« First tests" } }
+                    @if states.next.is_some() { a.button href=(at(states.next.clone())) { "Next tests »" } }
+                }
+            }
         }
     }
 }
@@ -155,7 +177,7 @@ fn row(path: &str, alike: &[KnownFailure], user: &Claims) -> Markup {
                 }
             }
             span.marks { @if !known.ticket.is_empty() { (ticket(&known.ticket)) } }
-            @if user.may("Accept") {
+            @if user.may(Permission::Accept) {
                 form.time method="post" action=(format!("{path}/end")) {
                     @for known in alike { input type="hidden" name="known" value=(known.id); }
                     button aria-label=(name_of(alike)) { "End" }

@@ -21,7 +21,7 @@ use crate::{
     api::Console,
     failure::Failure,
     layout::{Crumb, Page},
-    record::{Monitor, Project, TakenAction},
+    record::{AlarmAction, Monitor, MonitorMeasure, Permission, Project, TakenAction},
     session::Session,
     text::{number, plain, short_time},
 };
@@ -44,7 +44,7 @@ async fn list(
     Query(announcement): Query<Announcement>,
     Query(entry): Query<Entry>,
 ) -> Result<Response, Failure> {
-    let filled = if entry.is_tried() && session.user.may("Accept") {
+    let filled = if entry.is_tried() && session.user.may(Permission::Accept) {
         Filled::tried(&session.api, id, entry).await?
     } else {
         Filled::with(Entry::new())
@@ -93,7 +93,7 @@ async fn show_all(
         @if monitors.items.is_empty() { p.empty { "This project has no monitors." } }
         ul.rows.spaced { @for monitor in &monitors.items { (row(&path, monitor)) } }
         (query.pager(&path, monitors.next.as_deref()))
-        @if user.may("Accept") {
+        @if user.may(Permission::Accept) {
             h2 { "New monitor" }
             (filled.show(&path, None))
         }
@@ -130,7 +130,7 @@ async fn page(
     Query(announcement): Query<Announcement>,
     Query(entry): Query<Entry>,
 ) -> Result<Response, Failure> {
-    let filled = if entry.is_tried() && session.user.may("Accept") {
+    let filled = if entry.is_tried() && session.user.may(Permission::Accept) {
         Some(Filled::tried(&session.api, project, entry).await?)
     } else {
         None
@@ -187,7 +187,7 @@ async fn show(
         }
         (action::done(&monitor, &actions))
         (query.pager(&page, actions.next.as_deref()))
-        @if user.may("Accept") {
+        @if user.may(Permission::Accept) {
             h2 { "Change" }
             (filled.show(&page, Some(&monitor.data_version)))
             details {
@@ -216,17 +216,21 @@ async fn delete(
 impl Monitor {
     /// Returns its rule as a sentence.
     fn rule(&self) -> String {
-        let action = match self.action.as_str() {
-            "Skip" => "Skips",
-            "Notify" => "Notifies about",
+        let action = match self.action {
+            AlarmAction::Skip => "Skips",
+            AlarmAction::Notify => "Notifies about",
             _ => "Mutes",
         };
         let threshold = form::shown(self.threshold);
         let runs = number(self.runs);
-        let reached = match self.measure.as_str() {
-            "PassOnRetry" => format!("that passed only on a retry in {threshold} of {runs} runs"),
-            "FailureRate" => format!("that failed in {threshold} % of {runs} runs"),
-            "Duration" => format!("with a median duration of {threshold} s in {runs} runs"),
+        let reached = match self.measure {
+            MonitorMeasure::PassOnRetry => {
+                format!("that passed only on a retry in {threshold} of {runs} runs")
+            }
+            MonitorMeasure::FailureRate => format!("that failed in {threshold} % of {runs} runs"),
+            MonitorMeasure::Duration => {
+                format!("with a median duration of {threshold} s in {runs} runs")
+            }
             _ => format!("that recovered {threshold} times in {runs} runs"),
         };
         let branch = match self.branch.as_str() {

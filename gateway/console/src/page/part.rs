@@ -159,8 +159,13 @@ pub(super) fn text_field(name: &str, label: &str, value: Option<&str>) -> Markup
 }
 
 /// A labelled choice of a filter.
-pub(super) fn choice(name: &str, label: &str, options: &[&str], value: Option<&str>) -> Markup {
-    let options = [("", "any")].into_iter().chain(options.iter().map(|option| (*option, *option)));
+pub(super) fn choice(
+    name: &str,
+    label: &str,
+    options: &[(&str, &str)],
+    value: Option<&str>,
+) -> Markup {
+    let options = [("", "any")].into_iter().chain(options.iter().copied());
     select_field(name, label, options, value.unwrap_or_default())
 }
 

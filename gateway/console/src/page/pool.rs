@@ -28,7 +28,7 @@ use crate::{
     api::Console,
     failure::Failure,
     layout::Page,
-    record::{Pool, PoolValue, Project},
+    record::{Permission, Pool, PoolValue, Project},
     session::Session,
     text::{counted, number, plain},
 };
@@ -96,7 +96,7 @@ async fn show(
         @if pools.items.is_empty() { p.empty { "This project has no pools." } }
         ul.rows.spaced { @for pool in &pools.items { (row(&path, pool)) } }
         (query.pager(&path, pools.next.as_deref()))
-        @if user.may("Write") {
+        @if user.may(Permission::Write) {
             h2 { "New pool" }
             @if let Some(problem) = problem { p.alert role="alert" { (plain(problem)) } }
             form method="post" action=(path) {

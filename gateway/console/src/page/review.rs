@@ -36,11 +36,6 @@ pub(super) fn undo_last(report: &Report, user: &Claims, here: &str) -> Markup {
     }
 }
 
-/// Returns whether a status is the judgement of a reviewer.
-pub(super) fn is_judged(status: &str) -> bool {
-    matches!(status, "Accepted" | "Rejected" | "Investigation")
-}
-
 /// The review or the walk that has led to a page.
 #[derive(Default, Deserialize)]
 #[serde(default)]

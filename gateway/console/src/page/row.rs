@@ -4,12 +4,12 @@ use maud::{Markup, html};
 
 use super::{
     part::{OF_TEST, taken, ticket},
-    review::{Entry, FORM, is_judged, reviewer},
+    review::{Entry, FORM, reviewer},
 };
 use crate::{
     api::address,
     chart::{flaky, glyph, strip},
-    record::{Outcome, ReportEntry},
+    record::{Cause, Outcome, ReportEntry, ResultChange},
     text::{clean, counted, plain, short_time},
 };
 
@@ -36,13 +36,25 @@ impl Rows<'_> {
         self.judged.is_some_and(|entry| entry.selected.iter().any(|one| one == key))
     }
 
-    /// A box that selects all tests of a cause, of which the page may show some.
-    pub(super) fn cause(&self, fingerprint: &str, count: i64) -> Markup {
+    /// A box that selects all tests of a cause, of which the page may show some, and the version of its judgements that
+    /// the user has seen.
+    pub(super) fn cause(&self, cause: &Cause) -> Markup {
+        let Cause { fingerprint, count, .. } = cause;
         html! {
             @if self.judged.is_some() {
                 input.all type="checkbox" name="cause" form=(FORM) value=(fingerprint)
                     checked[self.has(fingerprint)] data-count=(count)
-                    aria-label=(format!("Select {} with this cause", counted(count, "test")));
+                    aria-label=(format!("Select {} with this cause", counted(*count, "test")));
+                (self.seen(cause))
+            }
+        }
+    }
+
+    /// The version of the judgements of a cause that the user has seen.
+    pub(super) fn seen(&self, cause: &Cause) -> Markup {
+        html! {
+            @if let Some(entry) = self.judged {
+                input type="hidden" name="seenCause" form=(FORM) value=(entry.seen_cause(cause));
             }
         }
     }
@@ -84,7 +96,7 @@ impl Rows<'_> {
 pub(super) fn row(report: &ReportEntry, rows: Rows<'_>) -> Markup {
     let is_flaky = report.is_flaky && report.result == Outcome::Passed;
     let headline = report.headline.lines().next().unwrap_or_default();
-    let is_judged = is_judged(&report.status);
+    let is_judged = report.status.is_judged();
     html! {
         li.row.test.muted[report.is_muted] id=(format!("r-{}", report.id)) data-judged[is_judged] {
             span.mark {
@@ -133,13 +145,13 @@ fn marks(report: &ReportEntry) -> Markup {
         span.marks {
             @if report.is_muted { span.badge.none { "muted" } }
             @if !report.ticket.is_empty() { (ticket(&report.ticket)) }
-            @if is_judged(&report.status) {
+            @if report.status.is_judged() {
                 span.badge.none { (report.status) }
                 span.small { (reviewer(&report.review)) }
             }
             @if report.attempts > 1 { span.small { (report.attempts) " attempts" } }
             @if !report.change_reason.is_empty() { span.small.reason { (plain(&report.change_reason)) } }
-            @if report.change == "Still" && let Some(since) = report.failing_since {
+            @if report.change == ResultChange::Still && let Some(since) = report.failing_since {
                 span.small { "since " (short_time(since)) }
             }
         }

@@ -71,6 +71,15 @@ struct Selected<'a> {
     environment: Option<&'a str>,
 }
 
+/// The runs of a test case that the page shows, in the parameters of its page.
+#[derive(Serialize)]
+struct Runs<'a> {
+    #[serde(rename = "testSetId")]
+    set: Uuid,
+    #[serde(flatten)]
+    selected: &'a Selected<'a>,
+}
+
 #[derive(Serialize)]
 struct GridQuery<'a> {
     executions: u32,
@@ -127,7 +136,7 @@ async fn page(
             (values::chips(&page, filter, branch.as_deref(), &recent.items))
             @if executions.items.is_empty() { p.empty { "No execution matches these filters." } }
             @else {
-                (grid::table(&grid, &page, filter))
+                (grid::table(&grid, &page, filter, &Runs { set, selected: &selected }))
                 (query.pager(&page, grid.next_cursor.as_deref()))
                 (latest_list(&executions.items, &history::address_of(&page, &selected)))
             }

@@ -23,7 +23,7 @@ use crate::{
     claims::Claims,
     failure::Failure,
     layout::{Crumb, Page},
-    record::{NewShareLink, Project, ShareLink, Summary},
+    record::{NewShareLink, Permission, Project, ShareLink, Summary},
     session::Session,
     text::{plain, short_time},
 };
@@ -97,7 +97,7 @@ async fn show<'a>(
         ul.rows { @for link in &links.items { (row(id, link, user)) } }
         (cut(&links, "share link", None))
         @if links.items.is_empty() { p.empty { "Nobody without an account can see this execution." } }
-        @if user.may("Execute") { (form(id)) }
+        @if user.may(Permission::Execute) { (form(id)) }
         @else { p.hint { "The permission Execute is required to share an execution." } }
     };
     let mut trail = below_set(&project, &execution.test_set_id, &execution.test_set_name);
@@ -131,7 +131,7 @@ fn row(id: Uuid, link: &ShareLink, user: &Claims) -> Markup {
                 }
             }
             span.marks {}
-            @if user.may("Execute") {
+            @if user.may(Permission::Execute) {
                 form.time method="post" action=(format!("/executions/{id}/shares/{}/delete", link.id)) {
                     button { "Revoke" }
                 }

@@ -21,7 +21,7 @@ use crate::{
     chart::bar,
     failure::Failure,
     layout,
-    record::SharedExecution,
+    record::{ExecutionStatus, SharedExecution, VerdictState},
     text::{long_time, plain, short_time},
 };
 
@@ -71,15 +71,16 @@ async fn page(
     Ok(layout::open(&execution.test_set_name, &body))
 }
 
-fn state(execution: &SharedExecution) -> &str {
-    if execution.status == "Completed" { execution.result.summary() } else { &execution.status }
+fn state(execution: &SharedExecution) -> &'static str {
+    let SharedExecution { status, result, .. } = *execution;
+    if status == ExecutionStatus::Completed { result.summary() } else { status.name() }
 }
 
 fn gate(execution: &SharedExecution) -> Markup {
     html! {
-        @match execution.verdict.as_str() {
-            "Passed" => span.badge.pass { "Gate passed" },
-            "Failed" => span.badge.fail { "Gate failed" },
+        @match execution.verdict {
+            VerdictState::Passed => span.badge.pass { "Gate passed" },
+            VerdictState::Failed => span.badge.fail { "Gate failed" },
             _ => {},
         }
     }

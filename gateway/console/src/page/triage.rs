@@ -18,7 +18,7 @@ use super::{
     execution::path,
     paged::{Paged, unless_empty},
     part::below_set,
-    review::{self, Announcement, Entry, Scope, is_judged},
+    review::{self, Announcement, Entry, Scope},
 };
 use crate::{
     api::{Api, Console, List, address},
@@ -238,7 +238,7 @@ async fn before(
     let reports = format!("{}/reports", path(before));
     let query = [("fingerprint", cause.fingerprint.as_str()), ("limit", "50")];
     let reports = api.list::<ReportEntry>(&reports, &query).await?.items;
-    Ok(reports.into_iter().find(|report| is_judged(&report.status)))
+    Ok(reports.into_iter().find(|report| report.status.is_judged()))
 }
 
 fn progress(summary: &Summary) -> Markup {

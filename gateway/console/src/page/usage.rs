@@ -26,7 +26,7 @@ use crate::{
     claims::Claims,
     failure::Failure,
     layout::Page,
-    record::Project,
+    record::{Permission, Project},
     session::Session,
     text::counted,
 };
@@ -45,7 +45,7 @@ pub(super) fn routes() -> Router<Console> {
 
 /// Returns whether a user may read hours of execution or statements.
 pub(super) fn may_read(user: &Claims) -> bool {
-    user.may("ExecutionTimes") || user.may("Invoicing")
+    user.may(Permission::ExecutionTimes) || user.may(Permission::Invoicing)
 }
 
 /// The executions that count, as the interface names them.
@@ -113,13 +113,13 @@ fn this_month() -> Month {
 
 /// Reads the hours, unless the user may read statements alone.
 async fn times(api: &Api, user: &Claims, filter: &Filter) -> Result<Option<Times>, Failure> {
-    let may_read = user.may("ExecutionTimes") || !user.may("Invoicing");
+    let may_read = user.may(Permission::ExecutionTimes) || !user.may(Permission::Invoicing);
     Ok(if may_read { Some(Times::read(api, filter).await?) } else { None })
 }
 
 /// Reads the newest projects, if the user may.
 async fn projects(api: &Api, user: &Claims) -> Result<List<Project>, Failure> {
-    if !user.may("Read") {
+    if !user.may(Permission::Read) {
         return Ok(List { items: Vec::new(), next: None });
     }
     api.list::<Project>("/api/projects", &[("limit", PROJECTS)]).await

@@ -2,7 +2,12 @@
 
 use serde::Deserialize;
 
-use super::{outcome::Outcome, report::ReportEntry, time::Time};
+use super::{
+    name::{ExecutionStatus, VerdictState},
+    outcome::Outcome,
+    report::ReportEntry,
+    time::Time,
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -22,14 +27,14 @@ pub(crate) struct ExecutionEntry {
     pub(crate) commit: Option<String>,
     pub(crate) build: Option<String>,
     pub(crate) ci_url: Option<String>,
-    pub(crate) status: String,
+    pub(crate) status: ExecutionStatus,
     pub(crate) statistic: Statistic,
     pub(crate) duration_in_sec: f64,
 }
 
 impl ExecutionEntry {
     pub(crate) fn is_running(&self) -> bool {
-        matches!(self.status.as_str(), "Queued" | "Running")
+        self.status.is_running()
     }
 
     /// Returns the time since which it has been running, if it has not ended.
@@ -115,6 +120,9 @@ pub(crate) struct Cause {
     /// 0 for readers of a share link.
     #[serde(default)]
     pub(crate) unreviewed: i64,
+    /// Version of its judgements; empty for readers of a share link.
+    #[serde(default)]
+    pub(crate) data_version: String,
     /// Empty for readers of a share link, as those without a value are.
     #[serde(default)]
     pub(crate) first_execution_id: String,
@@ -126,7 +134,7 @@ pub(crate) struct Cause {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Verdict {
-    pub(crate) state: String,
+    pub(crate) state: VerdictState,
     pub(crate) rules: Vec<Rule>,
 }
 

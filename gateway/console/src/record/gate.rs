@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{execution::Rule, time::Time};
+use super::{execution::Rule, name::VerdictState, time::Time};
 
 /// The rules for the verdict of executions.
 #[derive(Deserialize)]
@@ -38,6 +38,6 @@ pub(crate) struct BacktestDifference {
     pub(crate) request_time: Time,
     pub(crate) branch: Option<String>,
     pub(crate) environment_name: Option<String>,
-    pub(crate) replayed: String,
+    pub(crate) replayed: VerdictState,
     pub(crate) rules: Vec<Rule>,
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{outcome::Outcome, time::Time};
+use super::{name::ReportStatus, outcome::Outcome, time::Time};
 
 /// A result of a test case.
 #[derive(Deserialize)]
@@ -12,7 +12,7 @@ pub(crate) struct TestCaseRun {
     pub(crate) execution_id: String,
     pub(crate) request_time: Time,
     pub(crate) result: Outcome,
-    pub(crate) status: String,
+    pub(crate) status: ReportStatus,
     pub(crate) total_duration_in_sec: f64,
     pub(crate) software_name: Option<String>,
     pub(crate) software_version: Option<String>,

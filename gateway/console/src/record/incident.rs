@@ -2,13 +2,13 @@
 
 use serde::Deserialize;
 
-use super::time::Time;
+use super::{name::IncidentKind, time::Time};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct IncidentEntry {
     pub(crate) id: String,
-    pub(crate) kind: String,
+    pub(crate) kind: IncidentKind,
     pub(crate) headline: String,
     pub(crate) begun_at: Time,
     pub(crate) last_seen_at: Time,

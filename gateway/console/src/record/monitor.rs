@@ -2,19 +2,22 @@
 
 use serde::Deserialize;
 
-use super::time::Time;
+use super::{
+    name::{AlarmAction, MonitorActionKind, MonitorMeasure},
+    time::Time,
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Monitor {
     pub(crate) id: String,
     pub(crate) name: String,
-    pub(crate) measure: String,
+    pub(crate) measure: MonitorMeasure,
     pub(crate) runs: i64,
     pub(crate) threshold: f64,
     /// Empty for the default branch.
     pub(crate) branch: String,
-    pub(crate) action: String,
+    pub(crate) action: AlarmAction,
     pub(crate) recover_after: i64,
     pub(crate) dry_run: bool,
     pub(crate) created_by: String,
@@ -30,7 +33,7 @@ pub(crate) struct MonitorAction {
     pub(crate) test_case_identifier: String,
     pub(crate) test_case_name: String,
     pub(crate) execution_id: String,
-    pub(crate) action: String,
+    pub(crate) action: MonitorActionKind,
     pub(crate) reason: String,
 }
 
@@ -68,15 +71,15 @@ pub(crate) struct ReplayedAction {
 impl MonitorAction {
     /// Returns the CSS class and the label of the action, which was taken or would have been.
     pub(crate) fn label(&self, is_taken: bool) -> (&'static str, &'static str) {
-        match (self.action.as_str(), is_taken) {
-            ("Skipped", true) => ("flaky", "Skipped"),
-            ("Skipped", false) => ("none", "Would have skipped"),
-            ("Notified", true) => ("flaky", "Notified"),
-            ("Notified", false) => ("none", "Would have notified"),
-            ("Recovered", true) => ("pass", "Recovered"),
-            ("Recovered", false) => ("none", "Would have lifted: recovered"),
-            ("Broken", true) => ("fail", "Broken"),
-            ("Broken", false) => ("none", "Would have lifted: broken"),
+        match (self.action, is_taken) {
+            (MonitorActionKind::Skipped, true) => ("flaky", "Skipped"),
+            (MonitorActionKind::Skipped, false) => ("none", "Would have skipped"),
+            (MonitorActionKind::Notified, true) => ("flaky", "Notified"),
+            (MonitorActionKind::Notified, false) => ("none", "Would have notified"),
+            (MonitorActionKind::Recovered, true) => ("pass", "Recovered"),
+            (MonitorActionKind::Recovered, false) => ("none", "Would have lifted: recovered"),
+            (MonitorActionKind::Broken, true) => ("fail", "Broken"),
+            (MonitorActionKind::Broken, false) => ("none", "Would have lifted: broken"),
             (_, true) => ("flaky", "Muted"),
             (_, false) => ("none", "Would have muted"),
         }

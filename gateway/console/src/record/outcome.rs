@@ -18,6 +18,23 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
+    /// The results of the interface.
+    pub(crate) const EACH: [Self; 6] =
+        [Self::Passed, Self::Failed, Self::Error, Self::Aborted, Self::Canceled, Self::NotExecuted];
+
+    /// Returns the name in the interface.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "Passed",
+            Self::Failed => "Failed",
+            Self::Error => "Error",
+            Self::Aborted => "Aborted",
+            Self::Canceled => "Canceled",
+            Self::NotExecuted => "NotExecuted",
+            Self::Absent => "",
+        }
+    }
+
     /// Reads a letter of a history.
     pub(crate) fn of_letter(letter: char) -> Self {
         match letter {
@@ -47,13 +64,10 @@ impl Outcome {
 
     pub(crate) fn label(self) -> &'static str {
         match self {
-            Self::Passed => "Passed",
-            Self::Failed => "Failed",
-            Self::Error => "Error",
-            Self::Aborted => "Aborted",
             Self::Canceled => "Skipped",
             Self::NotExecuted => "Not executed",
             Self::Absent => "No result",
+            other => other.name(),
         }
     }
 
@@ -62,7 +76,7 @@ impl Outcome {
     pub(crate) fn summary(self) -> &'static str {
         match self {
             Self::Error => Self::Failed.label(),
-            Self::Canceled => "Canceled",
+            Self::Canceled => self.name(),
             other => other.label(),
         }
     }

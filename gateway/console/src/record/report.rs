@@ -2,7 +2,12 @@
 
 use serde::Deserialize;
 
-use super::{classification::Classification, outcome::Outcome, time::Time};
+use super::{
+    classification::Classification,
+    name::{ReportStatus, ResultChange},
+    outcome::Outcome,
+    time::Time,
+};
 
 /// A test report as an entry of a list.
 #[derive(Deserialize)]
@@ -14,8 +19,8 @@ pub(crate) struct ReportEntry {
     pub(crate) result: Outcome,
     /// Empty for readers of a share link, as the other fields with a default are.
     #[serde(default)]
-    pub(crate) status: String,
-    pub(crate) change: String,
+    pub(crate) status: ReportStatus,
+    pub(crate) change: ResultChange,
     /// Empty for readers of a share link.
     #[serde(default)]
     pub(crate) change_reason: String,
@@ -71,8 +76,8 @@ pub(crate) struct Report {
     pub(crate) test_case_name: String,
     pub(crate) comment: Option<String>,
     pub(crate) result: Outcome,
-    pub(crate) status: String,
-    pub(crate) change: String,
+    pub(crate) status: ReportStatus,
+    pub(crate) change: ResultChange,
     /// Empty for readers of a share link.
     #[serde(default)]
     pub(crate) change_reason: String,
@@ -97,7 +102,7 @@ pub(crate) struct Report {
 impl Report {
     /// Returns whether the test has ended, so that its result can be judged.
     pub(crate) fn is_finished(&self) -> bool {
-        !matches!(self.status.as_str(), "NotExecuted" | "Running")
+        self.status.is_finished()
     }
 
     /// Returns the path of the instances.

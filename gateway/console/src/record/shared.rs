@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::{
     execution::{Changes, Statistic},
+    name::{ExecutionStatus, VerdictState},
     outcome::Outcome,
     report::{Attempt, ReportEntry},
     time::Time,
@@ -36,18 +37,18 @@ pub(crate) struct SharedExecution {
     pub(crate) branch: String,
     pub(crate) commit: String,
     pub(crate) request_time: Time,
-    pub(crate) status: String,
+    pub(crate) status: ExecutionStatus,
     pub(crate) result: Outcome,
     pub(crate) statistic: Statistic,
     pub(crate) changes: Changes,
-    pub(crate) verdict: String,
+    pub(crate) verdict: VerdictState,
     pub(crate) expires_at: Time,
     pub(crate) duration_in_sec: f64,
 }
 
 impl SharedExecution {
     pub(crate) fn is_running(&self) -> bool {
-        matches!(self.status.as_str(), "Queued" | "Running")
+        self.status.is_running()
     }
 }
 

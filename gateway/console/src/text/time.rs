@@ -17,7 +17,7 @@ pub(crate) fn short_time(time: DateTime<Utc>) -> Markup {
 /// Renders the last moment before a time, as the day that ends then if one does.
 pub(crate) fn time_before(time: DateTime<Utc>) -> Markup {
     if time.time() == NaiveTime::MIN {
-        element(time, "until", &(time - TimeDelta::days(1)).format("%-d %b %Y").to_string())
+        element(time, "until", &(time - TimeDelta::days(1)).format("%-d %b %Y UTC").to_string())
     } else {
         element(time, "until", "%-d %b %Y, %H:%M UTC")
     }
@@ -25,7 +25,7 @@ pub(crate) fn time_before(time: DateTime<Utc>) -> Markup {
 
 /// Renders since when something has been running. The script shows for how long.
 pub(crate) fn time_since(time: DateTime<Utc>) -> Markup {
-    element(time, "for", "since %H:%M UTC")
+    element(time, "for", "since %-d %b %Y, %H:%M UTC")
 }
 
 fn element(time: DateTime<Utc>, form: &str, format: &str) -> Markup {
@@ -47,9 +47,15 @@ mod tests {
     }
 
     #[test]
+    fn a_time_without_a_script_has_its_day_and_zone() {
+        let html = time_since("2026-11-02T09:05:00Z".parse().unwrap()).into_string();
+        assert!(html.ends_with(">since 2 Nov 2026, 09:05 UTC</time>"), "{html}");
+    }
+
+    #[test]
     fn a_mute_ends_with_a_day_or_at_a_time() {
         let shown = |time: &str| time_before(time.parse().unwrap()).into_string();
-        assert!(shown("2027-01-01T00:00:00Z").ends_with(">31 Dec 2026</time>"));
+        assert!(shown("2027-01-01T00:00:00Z").ends_with(">31 Dec 2026 UTC</time>"));
         assert!(shown("2027-01-01T08:00:00Z").ends_with(">1 Jan 2027, 08:00 UTC</time>"));
     }
 }

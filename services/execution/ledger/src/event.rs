@@ -75,12 +75,38 @@ pub fn alarm(
     event(customer, project, source, (RecordKind::TestCase, case), EventType::Alarm(change))
 }
 
+/// Returns the event that a test case was muted or skipped, with the version of its state.
+pub fn state_set(
+    customer: CustomerId,
+    project: ProjectId,
+    case: TestCaseId,
+    action: Action,
+    version: i64,
+) -> Result<Event, Fault> {
+    let source = (RecordKind::TestCaseState, case);
+    let event_type = EventType::Record(RecordKind::TestCaseState, action);
+    let target = (RecordKind::Project, project);
+    versioned(customer, project, source, target, event_type, Some(version.to_string()))
+}
+
 fn event(
+    customer: CustomerId,
+    project: ProjectId,
+    source: (RecordKind, impl Display),
+    target: (RecordKind, impl Display),
+    event_type: EventType,
+) -> Result<Event, Fault> {
+    let version = (event_type.action() == Action::Created.name()).then(|| "1".to_owned());
+    versioned(customer, project, source, target, event_type, version)
+}
+
+fn versioned(
     customer: CustomerId,
     project: ProjectId,
     (kind, id): (RecordKind, impl Display),
     (target, target_id): (RecordKind, impl Display),
     event_type: EventType,
+    record_version: Option<String>,
 ) -> Result<Event, Fault> {
     let changed = RecordChanged {
         source: kind.name().to_owned(),
@@ -89,7 +115,7 @@ fn event(
         target_id: Some(target_id.to_string()),
         action: event_type.action().to_owned(),
         project_id: Some(project.to_string()),
-        record_version: (event_type.action() == Action::Created.name()).then(|| "1".to_owned()),
+        record_version,
         actor: Some(actor::current()),
     };
     Event::new(customer, id, event_type, &changed)

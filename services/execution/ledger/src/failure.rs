@@ -3,6 +3,7 @@
 
 pub mod derivation;
 pub mod derive;
+pub mod judged;
 pub mod retried;
 mod source;
 pub mod store;

@@ -21,12 +21,12 @@ pub async fn set(
     state: &NewState,
     author: Author<'_>,
 ) -> Result<(), Fault> {
-    let is_new = store::set(tx, customer, project, (case, name), state, author).await?;
+    let (version, is_new) = store::set(tx, customer, project, (case, name), state, author).await?;
     if is_new {
         store::check_number(tx, customer, project).await?;
     }
     let action = if is_new { Action::Created } else { Action::Changed };
-    publish(tx, &event::record(customer, project, (RecordKind::TestCaseState, case), action)?).await
+    publish(tx, &event::state_set(customer, project, case, action, version)?).await
 }
 
 /// Enables a test case that is muted or skipped, and publishes it.

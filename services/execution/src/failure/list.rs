@@ -3,13 +3,16 @@
 use std::collections::HashMap;
 
 use assay_fingerprint::Fingerprint;
-use assay_ledger::{progress::execution::ExecutionState, verdict::store::UNREVIEWED};
+use assay_ledger::{
+    failure::judged::VERSION, progress::execution::ExecutionState, verdict::store::UNREVIEWED,
+};
 use assay_proto::{CustomerId, ExecutionId, Fault, Listed, RowOf, execution::Failure};
 use assay_rpc::list::{Rows, Slice};
 use futures::{StreamExt, stream};
 use sqlx::{AssertSqlSafe, FromRow, PgPool};
 use uuid::Uuid;
 
+use super::place::Place;
 use crate::test_report::entries;
 
 /// Number of causes whose reports are read at a time.
@@ -23,25 +26,6 @@ struct Cause {
     report_ids: Vec<Uuid>,
 }
 
-/// The place of a cause in the list. It has the number of test cases by which the cause was listed: the cause
-/// itself may have fewer when the next page is read, because some were muted meanwhile, and the causes between both
-/// places would be left out.
-#[derive(Clone, Copy)]
-struct Place {
-    count: i32,
-    fingerprint: Fingerprint,
-}
-
-impl Place {
-    /// Reads the cursor of a request.
-    fn read(cursor: &str) -> Result<Self, Fault> {
-        let place = cursor.split_once('-').and_then(|(count, fingerprint)| {
-            Some(Self { count: count.parse().ok()?, fingerprint: fingerprint.parse().ok()? })
-        });
-        place.ok_or_else(|| Fault::invalid("cursor", "must be a cursor from a response"))
-    }
-}
-
 /// A cause as a row of the list, which shows a record of it.
 pub(crate) struct Placed<T> {
     record: T,
@@ -49,11 +33,6 @@ pub(crate) struct Placed<T> {
 }
 
 impl Placed<Failure> {
-    fn new(failure: Failure) -> Self {
-        let cursor = format!("{}-{}", failure.count, failure.fingerprint);
-        Self { record: failure, cursor }
-    }
-
     /// Shows another record of the cause.
     pub(crate) fn map<T>(self, of: impl FnOnce(Failure) -> T) -> Placed<T> {
         Placed { record: of(self.record), cursor: self.cursor }
@@ -82,10 +61,13 @@ pub(crate) struct Filter {
     pub(crate) muted: Option<bool>,
     /// Whether only causes are listed of which test reports need a review.
     pub(crate) unreviewed: bool,
+    /// The only cause that is listed.
+    pub(crate) fingerprint: Option<Fingerprint>,
 }
 
-/// Lists causes, those with the most test cases first, each with its first five reports. A cause that loses test
-/// cases between two pages may be listed again, but no cause is left out because of that.
+/// Lists causes, each with its first five reports: [as many as lead the list](crate::test_report::LEADING_CAUSES) with
+/// the most test cases, and then the others in the order of their fingerprints. A cause that the filter selects all the
+/// time is on exactly one page, even if its number of test cases changes between two pages.
 pub(crate) async fn list(
     db: &PgPool,
     customer: CustomerId,
@@ -94,8 +76,15 @@ pub(crate) async fn list(
     slice: &Slice,
 ) -> Result<Rows<Placed<Failure>>, Fault> {
     let id = ExecutionId::from_record(&state.execution.id)?;
-    let causes = causes(db, customer, id, filter, slice).await?;
-    let parts = stream::iter(causes.chunks(CAUSES_AT_ONCE));
+    let mut place = slice.after.as_deref().map(Place::read).transpose()?.unwrap_or_default();
+    let causes = causes(db, customer, id, filter, slice, &place).await?;
+    let mut placed = Vec::with_capacity(causes.len());
+    for cause in causes {
+        let fingerprint = cause.failure.fingerprint.parse::<Fingerprint>();
+        place.pass(fingerprint.map_err(Fault::internal)?);
+        placed.push(Placed { record: cause, cursor: place.cursor() });
+    }
+    let parts = stream::iter(placed.chunks(CAUSES_AT_ONCE));
     slice.read_parts(parts.then(|part| with_reports(db, customer, state, part))).await
 }
 
@@ -104,16 +93,18 @@ async fn with_reports(
     db: &PgPool,
     customer: CustomerId,
     state: &ExecutionState,
-    causes: &[Cause],
+    causes: &[Placed<Cause>],
 ) -> Result<Vec<Placed<Failure>>, Fault> {
-    let ids: Vec<_> = causes.iter().flat_map(|cause| &cause.report_ids).copied().collect();
+    let ids = causes.iter().flat_map(|cause| &cause.record.report_ids);
+    let ids: Vec<_> = ids.copied().collect();
     let reports = entries::of_ids(db, customer, state, &ids).await?;
     let reports: HashMap<_, _> =
         reports.iter().map(|report| (report.id.as_str(), report)).collect();
-    let failures = causes.iter().map(|Cause { failure, report_ids }| {
+    let failures = causes.iter().map(|Placed { record: Cause { failure, report_ids }, cursor }| {
         let ids = report_ids.iter().map(Uuid::to_string);
         let reports = ids.filter_map(|id| reports.get(id.as_str()).copied().cloned()).collect();
-        Placed::new(Failure { reports, ..failure.clone() })
+        let record = Failure { reports, ..failure.clone() };
+        Placed { record, cursor: cursor.clone() }
     });
     Ok(failures.collect())
 }
@@ -124,8 +115,8 @@ async fn causes(
     execution: ExecutionId,
     filter: &Filter,
     slice: &Slice,
+    place: &Place,
 ) -> Result<Vec<Cause>, Fault> {
-    let after = slice.after.as_deref().map(Place::read).transpose()?;
     let failures = sqlx::query_as(AssertSqlSafe(format!(
         "with failed as materialized (
              select f.fingerprint, f.headline, f.project_id, r.id, {UNREVIEWED} as is_unreviewed,
@@ -135,7 +126,11 @@ async fn causes(
              where f.customer_id = $1 and f.execution_id = $2
                and ($3::text is null or r.change = $3)
                and ($7::bool is null or r.is_muted = $7)
-               and ($4::text is null or f.headline ilike $4)
+               and ($4::text is null or f.fingerprint = any(array(
+                   select fingerprint from kept_failure
+                   where customer_id = $1 and execution_id = $2 and headline ilike $4
+               )))
+               and ($11::bytea is null or f.fingerprint = $11)
          ),
          cause as (
              select fingerprint, project_id, min(headline) as headline, max(nr)::int as count,
@@ -145,10 +140,12 @@ async fn causes(
              group by fingerprint, project_id
          ),
          page as materialized (
-             select * from cause
-             where ($5::bytea is null or (count, fingerprint) < ($9::int, $5))
+             select *, least(row_number() over (order by count desc, fingerprint), $9::bigint + 1) as place
+             from cause
+             where substr(fingerprint, 1, 8) <> all($10::bytea[])
+               and ($5::bytea is null or fingerprint > $5)
                and (unreviewed > 0 or not $8)
-             order by count desc, fingerprint desc
+             order by place, fingerprint
              limit $6
          ),
          listed as (
@@ -160,7 +157,8 @@ async fn causes(
              group by fingerprint
          )
          select encode(fingerprint, 'hex') as fingerprint, headline, count, variants, unreviewed,
-                first.execution_id as first_execution_id, first.request_time as first_seen, report_ids
+                first.execution_id as first_execution_id, first.request_time as first_seen, report_ids,
+                data_version
          from page
          join listed using (fingerprint)
          cross join lateral (
@@ -172,18 +170,26 @@ async fn causes(
              order by f.execution_id
              limit 1
          ) as first
-         order by count desc, page.fingerprint desc"
+         cross join lateral (
+             select {VERSION} as data_version
+             from kept_failure f
+             join test_report r on r.customer_id = f.customer_id and r.id = f.test_report_id
+             where f.customer_id = $1 and f.execution_id = $2 and f.fingerprint = page.fingerprint
+         ) as judged
+         order by place, page.fingerprint"
     )));
     Ok(failures
         .bind(customer)
         .bind(execution)
         .bind(&filter.change)
         .bind(slice.pattern.as_deref())
-        .bind(after.as_ref().map(|place| &place.fingerprint.as_bytes()[..]))
+        .bind(place.last())
         .bind(slice.limit)
         .bind(filter.muted)
         .bind(filter.unreviewed)
-        .bind(after.map(|place| place.count))
+        .bind(place.following())
+        .bind(place.leading())
+        .bind(filter.fingerprint.as_ref().map(|one| &one.as_bytes()[..]))
         .fetch_all(db)
         .await?)
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use assay_auth::Caller;
+use assay_fingerprint::Fingerprint;
 use assay_ledger::execution::store::find;
 use assay_proto::{
-    ExecutionId, ProjectId, ResultChange,
+    ExecutionId, Fault, ProjectId, ResultChange,
     execution::{FailureBatch, ListFailuresRequest, failure_service_server},
     name_of,
 };
@@ -34,8 +35,15 @@ impl failure_service_server::FailureService for FailureService {
         let id = ExecutionId::from_path(&request.execution_id)?;
         let state = find(&self.db, customer, project, id).await?;
         let change = Some(request.change()).filter(|change| *change != ResultChange::Unspecified);
-        let (muted, unreviewed) = (request.muted, request.unreviewed);
-        let filter = Filter { change: change.map(name_of), muted, unreviewed };
+        let fingerprint = request.fingerprint.as_deref().map(str::parse::<Fingerprint>).transpose();
+        let fingerprint = fingerprint
+            .map_err(|_| Fault::invalid("fingerprint", "must be the fingerprint of a failure"))?;
+        let filter = Filter {
+            change: change.map(name_of),
+            muted: request.muted,
+            unreviewed: request.unreviewed,
+            fingerprint,
+        };
         let (db, context) = (self.db.clone(), Arc::new((state, filter)));
         answer(request.page, move |slice| {
             let (db, context) = (db.clone(), context.clone());

@@ -73,7 +73,8 @@ impl shared_execution_service_server::SharedExecutionService for SharedExecution
         let Shared { customer_id, execution_id, .. } = self.shared(&request.token).await?;
         let change = Some(request.change()).filter(|change| *change != ResultChange::Unspecified);
         let muted = request.muted;
-        let filter = Filter { change: change.map(name_of), muted, unreviewed: false };
+        let change = change.map(name_of);
+        let filter = Filter { change, muted, unreviewed: false, fingerprint: None };
         let state = find(&self.db, customer_id, None, execution_id).await?;
         let context = Arc::new((state, filter));
         let (db, shares) = (self.db.clone(), self.shares.clone());

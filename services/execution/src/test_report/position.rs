@@ -5,11 +5,15 @@ use sqlx::{PgExecutor, Postgres, QueryBuilder};
 
 use super::entries::{Filter, NAMED};
 
+/// Number of causes that lead the list of causes, those with the most test cases first. The others follow in the order
+/// of their fingerprints.
+pub(crate) const LEADING_CAUSES: usize = 50;
+
 /// A list of the reports of an execution.
 pub(super) struct Listed {
     pub(super) filter: Filter,
     pub(super) pattern: Option<String>,
-    /// Whether the list is one of causes, the most frequent first.
+    /// Whether the list is one of causes, of which the most frequent lead.
     pub(super) by_cause: bool,
 }
 
@@ -30,7 +34,7 @@ pub(super) async fn of(
     sql.push_bind(id).push(")");
     let order = if list.by_cause {
         push_causes(&mut sql, customer, execution);
-        "count desc nulls last, fingerprint desc, id"
+        "place nulls last, fingerprint, id"
     } else {
         "id"
     };
@@ -66,14 +70,18 @@ impl Listed {
         if self.by_cause {
             sql.push(" and r.id = any(array(select test_report_id from kept_failure where customer_id = ");
             sql.push_bind(customer).push(" and execution_id = ").push_bind(execution);
-            sql.push(" and headline ilike ").push_bind(pattern.clone()).push("))");
+            sql.push(
+                " and fingerprint in (select fingerprint from kept_failure where customer_id = ",
+            );
+            sql.push_bind(customer).push(" and execution_id = ").push_bind(execution);
+            sql.push(" and headline ilike ").push_bind(pattern.clone()).push(")))");
         } else {
             sql.push(NAMED).push_bind(pattern.clone());
         }
     }
 }
 
-/// Ranks the reports by the most frequent of their causes, in the order of the list of causes.
+/// Ranks the reports by the first of their causes, in the order of the list of causes.
 fn push_causes(sql: &mut QueryBuilder<Postgres>, customer: CustomerId, execution: ExecutionId) {
     sql.push(
         ", caused as materialized (
@@ -83,10 +91,16 @@ fn push_causes(sql: &mut QueryBuilder<Postgres>, customer: CustomerId, execution
     sql.push_bind(customer).push(" and execution_id = ").push_bind(execution).push(
         " and test_report_id in (select id from walked)
         ), ranked as (
-            select distinct on (id) id, fingerprint, count from caused
-            join (select fingerprint, count(*) from caused group by fingerprint) as cause
-                using (fingerprint)
-            order by id, count desc, fingerprint desc
+            select distinct on (id) id, fingerprint, place from caused
+            join (
+                select fingerprint,
+                       least(row_number() over (order by count(*) desc, fingerprint), ",
+    );
+    sql.push(LEADING_CAUSES + 1).push(
+        ") as place
+                from caused group by fingerprint
+            ) as cause using (fingerprint)
+            order by id, place, fingerprint
         )",
     );
 }

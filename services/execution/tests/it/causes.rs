@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use anyhow::Result;
 use assay_proto::{
-    Batch, ResultChange,
+    Batch, Page, ResultChange,
     execution::{
         Execution, Failure, GetVerdictRequest, ListFailuresRequest, ListTestReportsRequest,
     },
@@ -63,6 +63,20 @@ async fn failures_of_one_cause_are_one_group() -> Result<()> {
     assert_ne!(timeout.first_execution_id, execution.id);
     let new = failures(&world, of(ResultChange::New)).await?;
     assert_eq!(new.iter().map(|cause| cause.count).max(), Some(11), "t0 failed before");
+    let searched = ListFailuresRequest {
+        page: Some(Page { q: Some("AT 10.0.0.3:".to_owned()), ..Page::default() }),
+        ..of(ResultChange::Unspecified)
+    };
+    let searched = failures(&world, searched).await?;
+    let counts: Vec<_> = searched.iter().map(|cause| (cause.count, cause.variants)).collect();
+    assert_eq!(counts, [(12, 12)], "a message selects its cause as a whole");
+    let alone = |fingerprint: &str| ListFailuresRequest {
+        fingerprint: Some(fingerprint.to_owned()),
+        ..of(ResultChange::Unspecified)
+    };
+    assert_eq!(failures(&world, alone(&timeout.fingerprint)).await?, all[..1]);
+    let wrong = failures(&world, alone("1")).await.unwrap_err();
+    assert_eq!(fields(&wrong), ["fingerprint"]);
 
     let by_fingerprint = ListTestReportsRequest {
         execution_id: execution.id.clone(),

@@ -1,5 +1,7 @@
 //! States of test cases: muted ones do not count, and engines leave out skipped ones.
 
+mod concurrent;
+
 use anyhow::Result;
 use assay_execution::publish_expired;
 use assay_proto::{
@@ -165,7 +167,7 @@ async fn changes_of_a_state_are_published_and_versioned() -> Result<()> {
     let expected = json!({
         "Source": "TestCaseState", "SourceId": a, "Target": "Project",
         "TargetId": world.project, "Action": "Created", "ProjectId": world.project,
-        "RecordVersion": "1", "Actor": data["Actor"],
+        "RecordVersion": state.data_version, "Actor": data["Actor"],
     });
     assert_eq!(data, expected);
     assert_eq!(data["Actor"]["Name"], "Ada Lovelace");

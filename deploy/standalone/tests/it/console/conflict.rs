@@ -22,9 +22,10 @@ impl Reader {
 
     /// Sends the form of a page as it was read, filled in.
     async fn judge(&self, path: &str, page: &str, fields: &[(&str, &str)]) -> Answer {
-        let (seen, whole) = (values(page, "seen"), values(page, "whole"));
-        let kept = seen.iter().map(|seen| ("seen", seen.as_str()));
-        let kept = kept.chain(whole.iter().map(|whole| ("whole", whole.as_str())));
+        let kept = ["seen", "seenCause", "whole"].map(|name| (name, values(page, name)));
+        let kept = kept
+            .iter()
+            .flat_map(|(name, values)| values.iter().map(move |value| (*name, value.as_str())));
         let fields: Vec<_> = fields.iter().copied().chain(kept).collect();
         let request = self.request(Method::POST, path).header("origin", &self.url);
         Answer::of(filled(request, &fields)).await
@@ -77,6 +78,68 @@ async fn a_judgement_of_a_test_that_was_judged_since_shows_both() {
     let name = tom.api().get("/api/users/current").await.ok();
     assert!(page.contains(&format!(" by <bdi>{}</bdi>", name["DisplayName"].as_str().unwrap())));
     assert!(page.contains("it is fine &lt;b&gt;</textarea>"), "it can be edited");
+}
+
+#[tokio::test]
+async fn a_judgement_of_a_whole_cause_that_was_judged_since_shows_both() {
+    let customer = Customer::new().await;
+    let grace = Reader::new(&customer).await;
+    let tom = Reader::with(&customer, "tom", super::DEVELOPER).await;
+    let (execution, at) = grace.upload(&junit(REFUSED, REFUSED)).await;
+    let causes = grace.api().get(&format!("{at}/failures")).await.ok();
+    let cause = causes[0]["Fingerprint"].as_str().unwrap();
+    let page = format!("/executions/{}", id(&execution));
+    let stored = async |status: &str| {
+        let reports = grace.api().get(&format!("{at}/reports?status={status}")).await.ok();
+        reports.as_array().unwrap().len()
+    };
+    for path in [format!("{page}/triage?cause={cause}"), page] {
+        let (first, second) = (grace.page(&path).await, tom.page(&path).await);
+        assert_eq!(values(&second, "seenCause").len(), 1, "{second}");
+        let fields = [
+            ("cause", cause),
+            ("status", "Rejected"),
+            ("ticket", "SHOP-1"),
+            ("comment", "a real bug"),
+        ];
+        grace.judge(&path, &first, &fields).await.expect(303);
+        let other = [("cause", cause), ("status", "Accepted"), ("comment", "the bank is closed")];
+        let refused = tom.judge(&path, &second, &other).await;
+
+        let refused = String::from_utf8(refused.expect(409).body.clone()).unwrap();
+        let alert = refused.split("role=\"alert\"").nth(1).unwrap().split("</p>").next().unwrap();
+        for part in ["Rejected", "SHOP-1", "a real bug", "<b>Accepted</b>"] {
+            assert!(alert.contains(part), "{part} in {alert}");
+        }
+        assert!(refused.contains("value=\"the bank is closed\""), "the comment is kept: {refused}");
+        assert_eq!((stored("Rejected").await, stored("Accepted").await), (2, 0));
+        // Sent again, it replaces the other judgement.
+        tom.judge(&path, &refused, &other).await.expect(303);
+        assert_eq!((stored("Rejected").await, stored("Accepted").await), (0, 2));
+    }
+}
+
+#[tokio::test]
+async fn a_judgement_of_a_cause_of_which_the_page_shows_a_part_is_refused_if_another_part_was_judged()
+ {
+    let customer = Customer::new().await;
+    let grace = Reader::new(&customer).await;
+    let names: Vec<_> = (0..60).map(|nr| format!("test {nr:02}")).collect();
+    let report = super::tests(names.iter().map(|name| (name.as_str(), REFUSED)));
+    let (execution, at) = grace.upload(&report).await;
+    let causes = grace.api().get(&format!("{at}/failures")).await.ok();
+    let cause = causes[0]["Fingerprint"].as_str().unwrap();
+    let path = format!("/executions/{}?fingerprint={cause}", id(&execution));
+    let opened = grace.page(&path).await;
+    assert_eq!((values(&opened, "seen").len(), values(&opened, "seenCause").len()), (50, 1));
+    let reports = grace.api().get(&format!("{at}/reports?limit=100")).await.ok();
+    let review = serde_json::json!({"Reports": [id(&reports[59])], "Status": "Rejected"});
+    grace.api().put(&format!("{at}/reviews"), review).await.ok();
+
+    let all = [("cause", cause), ("status", "Accepted")];
+    let refused = grace.judge(&path, &opened, &all).await;
+    let refused = String::from_utf8(refused.expect(409).body.clone()).unwrap();
+    assert!(refused.contains("test 59"), "{refused}");
 }
 
 #[tokio::test]

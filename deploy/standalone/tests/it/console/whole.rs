@@ -91,3 +91,40 @@ async fn all_executions_of_a_test_set_have_a_page() {
     let link = format!("/executions/{}\"", id(&first));
     assert!(reader.html(&format!("{all}?result=Failed")).await.contains(&link));
 }
+
+#[tokio::test]
+async fn all_muted_tests_of_a_project_are_on_pages() {
+    const TEST: &str = "href=\"/cases/";
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let names: Vec<_> = (0..101).map(|nr| format!("test {nr}")).collect();
+    let results = super::tests(names.iter().map(|name| (name.as_str(), "")));
+    let (execution, at) = reader.upload(&results).await;
+    let project = execution["ProjectId"].as_str().unwrap();
+    let reports = reader.api().get(&format!("{at}/reports?limit=200")).await.ok();
+    let mute = json!({"State": "Muted", "Until": crate::world::in_days(30)});
+    for report in reports.as_array().unwrap() {
+        let case = report["TestCaseId"].as_str().unwrap();
+        let state = format!("/api/projects/{project}/testcases/{case}/state");
+        reader.api().put(&state, mute.clone()).await.ok();
+    }
+    let page = format!("/projects/{project}/knownfailures");
+    let first = reader.html(&page).await;
+    assert_eq!(first.matches(TEST).count(), 100);
+    let pager = between(&first, "aria-label=\"Pages of tests\"", "</nav>").unwrap();
+    let next = between(pager, "href=\"", "#tests\"").unwrap().replace("&amp;", "&");
+    let last = reader.html(&next).await;
+    assert_eq!(last.matches(TEST).count(), 1);
+    assert!(last.contains("First tests") && !last.contains("Next tests"), "{last}");
+}
+
+#[tokio::test]
+async fn a_project_without_test_cases_says_so() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let project = reader.api().post("/api/projects", json!({"Name": "Empty"})).await.created();
+    let page = format!("/projects/{}/cases", id(&project));
+    assert!(reader.html(&page).await.contains("This project has no test cases yet."));
+    let filtered = reader.html(&format!("{page}?q=pay")).await;
+    assert!(filtered.contains("No test case matches these filters."), "{filtered}");
+}

@@ -61,7 +61,7 @@ impl Causes {
                     @if tab == Tab::Muted { "Failures with a known cause do not count as new." }
                     @else { "Failures with the same cause are together, the most frequent first." }
                 }
-                (search(page, tab, "Search messages", filter.q.as_deref()))
+                (search(page, tab, "Search messages", filter))
             }
             @if self.0.items.is_empty() { (nothing(tab, filter)) }
             @for cause in &self.0.items { (group(place, cause, tab, rows)) }
@@ -77,7 +77,7 @@ fn group(place: &Place, cause: &Cause, tab: Tab, rows: Rows<'_>) -> Markup {
     html! {
         section.group {
             header {
-                (rows.cause(&cause.fingerprint, cause.count))
+                (rows.cause(cause))
                 @if cause.headline.is_empty() { p.headline.dim { "Without a message" } }
                 @else { pre.headline { (ansi(&cause.headline)) } }
                 p.facts {

@@ -7,7 +7,7 @@ use crate::{
         classification,
         paged::{Paged, unless_empty},
     },
-    record::{Changes, Statistic},
+    record::{Changes, ResultChange, Statistic},
 };
 
 /// The results to show. The parameters are those of the interface; `view=all` shows all results
@@ -90,13 +90,13 @@ impl Tab {
     }
 
     /// Returns the change that the interface filters by.
-    pub(super) fn change(self) -> Option<&'static str> {
+    pub(super) fn change(self) -> Option<ResultChange> {
         match self {
-            Self::New => Some("New"),
-            Self::CauseChanged => Some("CauseChanged"),
-            Self::Still => Some("Still"),
-            Self::Flaky => Some("Flaky"),
-            Self::Fixed => Some("Fixed"),
+            Self::New => Some(ResultChange::New),
+            Self::CauseChanged => Some(ResultChange::CauseChanged),
+            Self::Still => Some(ResultChange::Still),
+            Self::Flaky => Some(ResultChange::Flaky),
+            Self::Fixed => Some(ResultChange::Fixed),
             Self::Muted | Self::All => None,
         }
     }
@@ -114,16 +114,16 @@ impl Tab {
     pub(super) fn filter(self) -> Filter {
         let view = (self == Self::All).then(|| "all".to_owned());
         let muted = (self == Self::Muted).then(|| "true".to_owned());
-        Filter { view, muted, change: self.change().map(str::to_owned), ..Filter::default() }
+        let change = self.change().map(|change| change.to_string());
+        Filter { view, muted, change, ..Filter::default() }
     }
 }
 
 impl Filter {
     /// Returns the part that the URL asks for.
     pub(super) fn explicit_tab(&self) -> Option<Tab> {
-        let change = self.change.as_deref();
-        let tab = change
-            .and_then(|change| Tab::EACH.into_iter().find(|tab| tab.change() == Some(change)));
+        let is_of = |tab: &Tab| self.change.as_deref() == tab.change().map(ResultChange::name);
+        let tab = Tab::EACH.into_iter().find(is_of).filter(|_| self.change.is_some());
         let is_filtered = self.view.is_some() || self.result.is_some() || self.status.is_some();
         let is_filtered = is_filtered || self.fingerprint.is_some() || self.q.is_some();
         let is_filtered = is_filtered || self.unreviewed.is_some() || !self.place.is_anywhere();
@@ -134,7 +134,8 @@ impl Filter {
     /// Returns the filter of the interface that selects the results of a part.
     pub(super) fn of_interface(&self, tab: Tab) -> Self {
         let muted = self.muted.clone().or_else(|| tab.muted().map(|muted| muted.to_string()));
-        Self { view: None, change: tab.change().map(str::to_owned), muted, ..self.clone() }
+        let change = tab.change().map(|change| change.to_string());
+        Self { view: None, change, muted, ..self.clone() }
     }
 
     /// Returns whether fields of the form select some of the results.
@@ -157,6 +158,8 @@ impl Filter {
     /// Returns whether the results are shown by causes, rather than as a plain list.
     pub(super) fn is_grouped(&self, tab: Tab) -> bool {
         let is_plain = self.result.is_some() || self.status.is_some() || self.fingerprint.is_some();
+        // Causes have no place.
+        let is_plain = is_plain || !self.place.is_anywhere();
         matches!(tab, Tab::New | Tab::CauseChanged | Tab::Still | Tab::Muted) && !is_plain
     }
 }
@@ -224,6 +227,9 @@ mod tests {
 
     #[test]
     fn links_lead_back_to_what_was_shown() {
+        assert!(Paged::parse("change=New").filter.is_grouped(Tab::New));
+        let in_suite = Paged::parse("change=New&suite=checkout").filter;
+        assert!(!in_suite.is_grouped(Tab::New), "causes have no place");
         assert_eq!(Paged::<Filter>::default().encode(Tab::New), "change=New");
         assert_eq!(Paged::<Filter>::default().encode(Tab::All), "view=all");
         let query = "change=New&q=a+b&cursor=1";

@@ -11,7 +11,10 @@ use crate::{
     chart::bar,
     page::paged::Paged,
     page::part::{facts, result_badge, revision, subject, taken_by_tests},
-    record::{Changes, Statistic, Summary, Verdict},
+    record::{
+        Changes, ExecutionEntry, ExecutionStatus, Outcome, Statistic, Summary, Verdict,
+        VerdictState,
+    },
     text::{Link, clean, counted, link, long_time, number, plain},
 };
 
@@ -24,9 +27,9 @@ pub(super) fn title(summary: &Summary) -> String {
     }
 }
 
-fn state(summary: &Summary) -> &str {
-    let execution = &summary.execution;
-    if execution.status == "Completed" { execution.result.summary() } else { &execution.status }
+fn state(summary: &Summary) -> &'static str {
+    let ExecutionEntry { status, result, .. } = summary.execution;
+    if status == ExecutionStatus::Completed { result.summary() } else { status.name() }
 }
 
 /// The header with the links to the parts. While the execution runs, the script replaces it.
@@ -99,9 +102,9 @@ fn facts_of(summary: &Summary) -> Markup {
 /// Whether the execution meets the rules of its test set, and which ones it does not.
 fn gate(verdict: Option<&Verdict>) -> Markup {
     html! {
-        @match verdict.map(|verdict| (verdict.state.as_str(), &verdict.rules)) {
-            Some(("Passed", _)) => span.badge.pass { "Gate passed" },
-            Some(("Failed", rules)) => {
+        @match verdict.map(|verdict| (verdict.state, &verdict.rules)) {
+            Some((VerdictState::Passed, _)) => span.badge.pass { "Gate passed" },
+            Some((VerdictState::Failed, rules)) => {
                 span.badge.fail { "Gate failed" }
                 @for (index, rule) in rules.iter().filter(|rule| !rule.is_met).enumerate() {
                     @if index == 0 { ": " } @else { "; " }
@@ -120,8 +123,8 @@ pub(in crate::page) fn sentence(
     statistic: &Statistic,
     gate: &Markup,
 ) -> Markup {
-    let of_result = |result: &str, count: i64| {
-        let result = Some(result.to_owned());
+    let of_result = |result: Outcome, count: i64| {
+        let result = Some(result.name().to_owned());
         linked(&address(page, &Filter { result, ..Tab::All.filter() }), count)
     };
     let parts = Tab::FAILING.map(|tab| (tab, tab.count(changes, statistic)));
@@ -133,11 +136,11 @@ pub(in crate::page) fn sentence(
                 @if statistic.pending > 0 { " so far" }
             } @else {
                 @if statistic.failed > 0 || statistic.errors == 0 {
-                    (of_result("Failed", statistic.failed)) " of " (total) " failed"
+                    (of_result(Outcome::Failed, statistic.failed)) " of " (total) " failed"
                 }
                 @if statistic.errors > 0 {
                     @if statistic.failed > 0 { ", " }
-                    (of_result("Error", statistic.errors))
+                    (of_result(Outcome::Error, statistic.errors))
                     @if statistic.failed == 0 { " of " (total) }
                     " had an error"
                 }
@@ -167,14 +170,14 @@ fn ci_run(summary: &Summary) -> Option<Markup> {
 /// The numbers of results, in the order of the bar, and others. Each leads to its results.
 pub(in crate::page) fn legend(page: &str, statistic: &Statistic, others: &Markup) -> Markup {
     let parts = [
-        ("pass", statistic.passed, "passed", "Passed"),
-        ("fail", statistic.failed, "failed", "Failed"),
-        ("error", statistic.errors, "with an error", "Error"),
-        ("warn", statistic.aborted, "aborted", "Aborted"),
-        ("none", statistic.canceled, "skipped", "Canceled"),
+        ("pass", statistic.passed, "passed", Outcome::Passed),
+        ("fail", statistic.failed, "failed", Outcome::Failed),
+        ("error", statistic.errors, "with an error", Outcome::Error),
+        ("warn", statistic.aborted, "aborted", Outcome::Aborted),
+        ("none", statistic.canceled, "skipped", Outcome::Canceled),
     ];
-    let of = |result: &str| {
-        let result = Some(result.to_owned());
+    let of = |result: Outcome| {
+        let result = Some(result.name().to_owned());
         address(page, &Filter { result, ..Tab::All.filter() })
     };
     html! {
@@ -235,15 +238,32 @@ pub(in crate::page) fn tabs(
     }
 }
 
-/// A search in a part of the results.
-pub(super) fn search(page: &str, tab: Tab, label: &str, q: Option<&str>) -> Markup {
+/// A search in a part of the results, which keeps the rest of the filter.
+pub(super) fn search(page: &str, tab: Tab, label: &str, filter: &Filter) -> Markup {
     html! {
         form.search role="search" action=(page) {
-            @if let Some(change) = tab.change() { input type="hidden" name="change" value=(change); }
+            @if let Some(change) = tab.change() { input type="hidden" name="change" value=(change.name()); }
             @if tab == Tab::Muted { input type="hidden" name="muted" value="true"; }
+            @if filter.unreviewed.is_some() { input type="hidden" name="unreviewed" value="true"; }
+            (filter.place.hidden())
             input type="search" name="q" aria-label=(label) placeholder=(label)
-                value=(clean(q.unwrap_or_default()));
+                value=(clean(filter.q.as_deref().unwrap_or_default()));
             button { "Search" }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_keeps_the_rest_of_the_filter() {
+        let query = Paged::<Filter>::parse("change=New&suite=checkout&unreviewed=true");
+        let html = search("/executions/1", Tab::New, "Search tests", &query.filter).into_string();
+        for (name, value) in [("change", "New"), ("suite", "checkout"), ("unreviewed", "true")] {
+            let field = format!("name=\"{name}\" value=\"{value}\"");
+            assert!(html.contains(&field), "{field} in {html}");
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::{
         review::Entry,
         row::{Rows, row},
     },
-    record::ReportEntry,
+    record::{Cause, Outcome, ReportEntry, ReportStatus},
     text::{ansi, clean},
 };
 
@@ -33,6 +33,21 @@ async fn list(
     api.list(&format!("{}/reports", place.api), &query.listed(RESULTS)).await
 }
 
+/// Returns the cause that a list is about, of whose tests the page shows a part.
+async fn whole(
+    api: &Api,
+    place: &Place,
+    tab: Tab,
+    query: &Paged<Filter>,
+) -> Result<Option<Cause>, Failure> {
+    if query.filter.fingerprint.is_none() {
+        return Ok(None);
+    }
+    let query = Paged { filter: query.filter.of_interface(tab), cursor: None };
+    let causes = api.list::<Cause>(&format!("{}/failures", place.api), &query.listed(1)).await?;
+    Ok(causes.items.into_iter().next())
+}
+
 pub(super) async fn section(
     api: &Api,
     place: &Place,
@@ -46,11 +61,15 @@ pub(super) async fn section(
     let from = query.encode(tab);
     let with_headline = filter.fingerprint.is_none();
     let rows = Rows { below: &place.reports, from: &from, judged, with_headline };
+    let is_part = query.cursor.is_some() || reports.next.is_some();
+    let whole =
+        if is_part && judged.is_some() { whole(api, place, tab, query).await? } else { None };
     Ok(html! {
         @if let Some(fingerprint) = &filter.fingerprint {
-            (cause(page, tab, &reports.items))
+            (headline(page, tab, &reports.items))
             @let count = reports.next.is_none().then_some(reports.items.len());
             (rows.whole_cause(fingerprint, count, "All tests of this list"))
+            @if let Some(cause) = &whole { (rows.seen(cause)) }
         }
         @else { (tools(place, tab, filter)) }
         @if reports.items.is_empty() { (nothing(tab, filter, is_running)) }
@@ -60,7 +79,7 @@ pub(super) async fn section(
 }
 
 /// The message of the cause that the list is about.
-fn cause(page: &str, tab: Tab, reports: &[ReportEntry]) -> Markup {
+fn headline(page: &str, tab: Tab, reports: &[ReportEntry]) -> Markup {
     let headline = reports.first().map(|report| report.headline.as_str()).unwrap_or_default();
     html! {
         div.tools {
@@ -72,8 +91,14 @@ fn cause(page: &str, tab: Tab, reports: &[ReportEntry]) -> Markup {
 
 fn tools(place: &Place, tab: Tab, filter: &Filter) -> Markup {
     let page = &place.page;
-    let results = ["Passed", "Failed", "Error", "Aborted", "Canceled", "NotExecuted"];
-    let statuses = ["InReview", "Investigation", "Accepted", "Rejected"];
+    let results = Outcome::EACH.map(|result| (result.name(), result.label()));
+    let statuses = [
+        ReportStatus::InReview,
+        ReportStatus::Investigation,
+        ReportStatus::Accepted,
+        ReportStatus::Rejected,
+    ];
+    let statuses = statuses.map(|status| (status.name(), status.label()));
     html! {
         @if tab == Tab::All {
             form.filters role="search" action=(page) {
@@ -100,7 +125,7 @@ fn tools(place: &Place, tab: Tab, filter: &Filter) -> Markup {
         } @else {
             div.tools {
                 p.hint { (meaning(tab)) }
-                (search(page, tab, "Search tests", filter.q.as_deref()))
+                (search(page, tab, "Search tests", filter))
             }
         }
     }

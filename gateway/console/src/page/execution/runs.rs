@@ -7,7 +7,7 @@ use crate::{
     api::Api,
     chart::glyph,
     failure::Failure,
-    record::{ExecutionEntry, Summary},
+    record::{ExecutionEntry, ExecutionStatus, Summary},
     text::{counted, number, plain},
 };
 
@@ -35,7 +35,8 @@ pub(super) async fn read(api: &Api, summary: &Summary) -> Result<Vec<ExecutionEn
     );
     let environment_id = execution.environment_id.as_deref().filter(|id| !id.is_empty());
     let branch = execution.branch.as_deref();
-    let series = Series { branch, environment_id, status: "Completed", limit: RUNS };
+    let series =
+        Series { branch, environment_id, status: ExecutionStatus::Completed.name(), limit: RUNS };
     let runs = api.list::<ExecutionEntry>(&path, &series).await?.items;
     // Without a branch or an environment, the list has those of each.
     let is_of_series = |run: &ExecutionEntry| {

@@ -16,21 +16,21 @@ use crate::{
         part::{check_field, number_field, select_field, text_field},
         version::Version,
     },
-    record::{Monitor, MonitorBacktest},
+    record::{AlarmAction, Monitor, MonitorBacktest, MonitorMeasure},
     text::plain,
 };
 
 /// The measures and the actions of the interface, and what the form calls them.
-const MEASURES: [(&str, &str); 4] = [
-    ("Recoveries", "times it recovered from at most two failures"),
-    ("PassOnRetry", "runs that passed only on a retry"),
-    ("FailureRate", "share of runs that failed, in percent"),
-    ("Duration", "median duration, in seconds"),
+const MEASURES: [(MonitorMeasure, &str); 4] = [
+    (MonitorMeasure::Recoveries, "times it recovered from at most two failures"),
+    (MonitorMeasure::PassOnRetry, "runs that passed only on a retry"),
+    (MonitorMeasure::FailureRate, "share of runs that failed, in percent"),
+    (MonitorMeasure::Duration, "median duration, in seconds"),
 ];
-const ACTIONS: [(&str, &str); 3] = [
-    ("Mute", "mute: failures do not count"),
-    ("Skip", "skip: engines and runners leave it out"),
-    ("Notify", "notify"),
+const ACTIONS: [(AlarmAction, &str); 3] = [
+    (AlarmAction::Mute, "mute: failures do not count"),
+    (AlarmAction::Skip, "skip: engines and runners leave it out"),
+    (AlarmAction::Notify, "notify"),
 ];
 
 /// The fields, as they were entered.
@@ -72,11 +72,11 @@ impl Entry {
     pub(super) fn of(monitor: &Monitor) -> Self {
         Self {
             name: monitor.name.clone(),
-            measure: monitor.measure.clone(),
+            measure: monitor.measure.to_string(),
             runs: Some(monitor.runs.to_string()),
             threshold: Some(shown(monitor.threshold)),
             branch: monitor.branch.clone(),
-            action: monitor.action.clone(),
+            action: monitor.action.to_string(),
             recover_after: Some(monitor.recover_after.to_string()),
             dry_run: monitor.dry_run.then(|| "true".to_owned()),
             version: Version::of(&monitor.data_version),
@@ -174,11 +174,11 @@ fn form(action: &str, entry: &Entry, present: Option<&str>) -> Markup {
         form.filters method="post" action=(action) {
             @if let Some(present) = present { (entry.version.fields(present, "monitor")) }
             (text_field("name", "Name", Some(&entry.name)))
-            (select_field("measure", "Measures", MEASURES, &entry.measure))
+            (select_field("measure", "Measures", MEASURES.map(|(one, label)| (one.name(), label)), &entry.measure))
             (number_field("threshold", "Acts from", (0, None), entry.threshold.as_deref()))
             (number_field("runs", "In the last runs", (5, Some(50)), entry.runs.as_deref()))
             (text_field("branch", "Branch, or release/* (empty: the default branch)", Some(&entry.branch)))
-            (select_field("action", "Action", ACTIONS, &entry.action))
+            (select_field("action", "Action", ACTIONS.map(|(one, label)| (one.name(), label)), &entry.action))
             (number_field("recoverAfter", "Lifts after passed runs", (1, Some(50)), entry.recover_after.as_deref()))
             (check_field("dryRun", "Dry run: only record what it would have done", entry.dry_run.is_some()))
             button { @if present.is_some() { "Save" } @else { "Create" } }

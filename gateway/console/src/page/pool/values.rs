@@ -26,7 +26,7 @@ use crate::{
         part::{below_project, text_field},
         version::Version,
     },
-    record::{Pool, Project},
+    record::{Permission, Pool, Project},
     session::Session,
     text::plain,
 };
@@ -149,7 +149,8 @@ async fn show(
     let entry =
         entry.map(|entry| if entry.is_gone(&pool.values) { entry.renewed() } else { entry });
     let status = if entry.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    let (path, begin, may_write) = (path(ids), part.begin(&pool.values), user.may("Write"));
+    let (path, begin, may_write) =
+        (path(ids), part.begin(&pool.values), user.may(Permission::Write));
     let of_new = entry.as_ref().filter(|entry| entry.value.as_deref() == Some(""));
     let name = entry.as_ref().filter(|entry| entry.value.is_none() && !entry.name.is_empty());
     let version = name.map_or(Version::of(&pool.data_version), |entry| entry.version.clone());

@@ -11,10 +11,10 @@ use crate::{
         execution::Filter,
         paged::Paged,
         part::{OF_TEST, facts, result_badge, subject, taken, ticket},
-        review::{is_judged, reviewer},
+        review::reviewer,
         row::identifier,
     },
-    record::{Outcome, Position, Report, TestCaseRun},
+    record::{Outcome, Position, Report, ResultChange, TestCaseRun},
     text::{duration, long_time, number, plain},
 };
 
@@ -23,9 +23,9 @@ const SHOWN: usize = 10;
 
 /// Returns the list that a test was opened from, or else one that it belongs to.
 pub(super) fn list_of(report: &Report, view: &View) -> Paged<Filter> {
-    let of_change = || match report.change.as_str() {
+    let of_change = || match report.change {
         _ if report.is_muted => "muted=true".to_owned(),
-        "None" => "view=all".to_owned(),
+        ResultChange::None | ResultChange::Unknown => "view=all".to_owned(),
         change => format!("change={change}"),
     };
     Paged::parse(&view.from.clone().unwrap_or_else(of_change))
@@ -59,17 +59,17 @@ pub(super) fn head(
 }
 
 fn badges(report: &Report) -> Markup {
-    let change = match report.change.as_str() {
-        "New" => Some("new"),
-        "Still" => Some("still failing"),
-        "CauseChanged" => Some("other cause"),
-        "Fixed" => Some("fixed"),
+    let change = match report.change {
+        ResultChange::New => Some("new"),
+        ResultChange::Still => Some("still failing"),
+        ResultChange::CauseChanged => Some("other cause"),
+        ResultChange::Fixed => Some("fixed"),
         _ => None,
     };
     html! {
         (result_badge(report.result, report.result.label()))
         @if let Some(change) = change { span class="badge none" { (change) } }
-        @if report.is_flaky || report.change == "Flaky" { span.badge.flaky { "flaky" } }
+        @if report.is_flaky || report.change == ResultChange::Flaky { span.badge.flaky { "flaky" } }
         @if report.is_muted { span.badge.none { "muted" } }
         @if !report.change_reason.is_empty() { span.small.reason { (plain(&report.change_reason)) } }
     }
@@ -154,7 +154,7 @@ fn history(report: &Report, runs: &[TestCaseRun]) -> Markup {
 /// The judgement of a reviewer.
 fn review(report: &Report, undo: &Markup) -> Markup {
     let comment = report.comment.as_deref().unwrap_or_default();
-    let is_judged = is_judged(&report.status);
+    let is_judged = report.status.is_judged();
     html! {
         @if is_judged || !comment.is_empty() || !report.ticket.is_empty() {
             p.review {

@@ -1,5 +1,8 @@
 //! The judgement that a user has entered, and its way to the interface.
 
+#[cfg(test)]
+mod tests;
+
 use http::{Method, StatusCode};
 use serde::Serialize;
 
@@ -7,7 +10,7 @@ use super::reviewed::Reviewed;
 use crate::{
     api::Api,
     failure::Failure,
-    record::{Report, ReportEntry},
+    record::{Cause, Report, ReportEntry, ReportStatus},
     text::{clean, end_of_day},
 };
 
@@ -21,8 +24,9 @@ pub(in crate::page) struct Entry {
     /// Change of the test reports that causes select, and whether they are muted.
     change: Option<String>,
     muted: Option<bool>,
-    /// The test reports that the page has shown, with their versions.
+    /// The test reports and the causes that the page has shown, with their versions.
     seen: Vec<String>,
+    seen_causes: Vec<String>,
     pub(super) status: String,
     pub(super) comment: Option<String>,
     pub(super) ticket: Option<String>,
@@ -59,6 +63,8 @@ struct Review<'a> {
     known: Option<Mute>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     seen: Vec<Seen<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    seen_causes: Vec<SeenCause<'a>>,
 }
 
 /// A test report as the page has shown it.
@@ -66,6 +72,14 @@ struct Review<'a> {
 #[serde(rename_all = "PascalCase")]
 struct Seen<'a> {
     id: &'a str,
+    data_version: &'a str,
+}
+
+/// A cause as the page has shown it.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct SeenCause<'a> {
+    fingerprint: &'a str,
     data_version: &'a str,
 }
 
@@ -77,7 +91,7 @@ struct Mute {
 }
 
 /// The status of test reports that nobody has judged.
-pub(super) const RESET: &str = "InReview";
+pub(super) const RESET: ReportStatus = ReportStatus::InReview;
 
 impl Entry {
     /// Reads the fields, of which `report` may be there several times. Empty ones are absent.
@@ -88,6 +102,7 @@ impl Entry {
                 "report" => entry.reports.push(value),
                 "cause" => entry.causes.push(value),
                 "seen" => entry.seen.push(value),
+                "seenCause" => entry.seen_causes.push(value),
                 "whole" => entry.is_whole = true,
                 "status" => entry.status = value,
                 // Forms separate lines by both characters.
@@ -139,7 +154,7 @@ impl Entry {
         let path = format!("{execution}/reviews");
         let refused = match api.send::<Reviewed>(Method::PUT, &path, &self.review(report)).await {
             Ok(mut reviewed) => {
-                reviewed.is_reset = self.status == RESET;
+                reviewed.is_reset = self.status == RESET.name();
                 return Ok(Ok(reviewed));
             }
             Err(failure) => failure.of_conflict(),
@@ -152,9 +167,18 @@ impl Entry {
     /// Returns the version of a test report that a page sends with the judgement: the one that it shows. A judgement
     /// that was refused for its own contents keeps those that the user has seen, so that it replaces no other one.
     pub(in crate::page) fn seen(&self, id: &str, present: &str) -> String {
+        self.kept(&self.seen, id, present)
+    }
+
+    /// Does the same for a cause.
+    pub(in crate::page) fn seen_cause(&self, cause: &Cause) -> String {
+        self.kept(&self.seen_causes, &cause.fingerprint, &cause.data_version)
+    }
+
+    fn kept(&self, seen: &[String], id: &str, present: &str) -> String {
         let is_kept = self.problem.is_some() && !self.is_conflict;
-        let of_report = |seen: &&String| seen.rsplit_once('.').is_some_and(|(one, _)| one == id);
-        let kept = self.seen.iter().find(of_report).filter(|_| is_kept);
+        let is_of = |seen: &&String| seen.rsplit_once('.').is_some_and(|(one, _)| one == id);
+        let kept = seen.iter().find(is_of).filter(|_| is_kept);
         kept.cloned().unwrap_or_else(|| format!("{id}.{present}"))
     }
 
@@ -184,6 +208,7 @@ impl Entry {
         let comment = report.map(|report| report.comment.as_deref().unwrap_or_default());
         let ticket = report.map(|report| report.ticket.as_str());
         let seen = self.seen.iter().filter_map(|seen| seen.rsplit_once('.'));
+        let seen_causes = self.seen_causes.iter().filter_map(|seen| seen.rsplit_once('.'));
         let has_causes = !self.causes.is_empty();
         Review {
             reports: &self.reports,
@@ -195,6 +220,9 @@ impl Entry {
             ticket: self.text(self.ticket.as_deref(), ticket),
             known,
             seen: seen.map(|(id, data_version)| Seen { id, data_version }).collect(),
+            seen_causes: seen_causes
+                .map(|(fingerprint, data_version)| SeenCause { fingerprint, data_version })
+                .collect(),
         }
     }
 
@@ -206,81 +234,5 @@ impl Entry {
         }
         let entered = entered.unwrap_or_default();
         Some(entered).filter(|_| shown.is_none_or(|shown| clean(shown) != entered))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn entry(pairs: &[(&str, &str)]) -> Entry {
-        let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Entry::read(pairs.collect())
-    }
-
-    fn review_of(pairs: &[(&str, &str)]) -> String {
-        serde_json::to_string(&entry(pairs).review(None)).unwrap()
-    }
-
-    #[test]
-    fn empty_fields_are_left_out() {
-        let pairs = [("report", "1"), ("report", "2"), ("status", "Accepted"), ("comment", " ")];
-        assert_eq!(review_of(&pairs), r#"{"Reports":["1","2"],"Status":"Accepted"}"#);
-    }
-
-    #[test]
-    fn causes_are_judged_as_the_list_shows_them() {
-        let pairs = [
-            ("report", "1"),
-            ("cause", "ab"),
-            ("cause", "cd"),
-            ("status", "Accepted"),
-            ("ticket", "SHOP-1"),
-            ("until", "2026-12-24"),
-        ];
-        let entry = entry(&pairs).among(Some("New".to_owned()), Some("false".to_owned()));
-        assert_eq!(entry.selected, ["1", "ab", "cd"]);
-        let review = serde_json::to_string(&entry.review(None)).unwrap();
-        let expected = r#"{"Reports":["1"],"Causes":["ab","cd"],"Change":"New","Muted":false,"Status":"Accepted","Ticket":"SHOP-1","Known":{"EveryCase":false,"MutedUntil":"2026-12-25T00:00:00+00:00"}}"#;
-        assert_eq!(review, expected);
-    }
-
-    #[test]
-    fn a_mute_ends_with_the_day_of_the_reader() {
-        let pairs = [("report", "1"), ("until", "2026-12-24"), ("untilOffset", "480")];
-        let review = review_of(&pairs);
-        assert!(review.contains(r#""MutedUntil":"2026-12-25T08:00:00+00:00""#), "{review}");
-        let wrong = entry(&[("report", "1"), ("until", "24.12.2026")]);
-        assert!(wrong.missing().unwrap().contains("yyyy-mm-dd"));
-    }
-
-    #[test]
-    fn a_whole_judgement_replaces_texts_and_names_the_versions_it_has_seen() {
-        let pairs = [("report", "1"), ("seen", "1.7"), ("status", "Accepted"), ("whole", "true")];
-        let expected = r#"{"Reports":["1"],"Status":"Accepted","Comment":"","Ticket":"","Seen":[{"Id":"1","DataVersion":"7"}]}"#;
-        assert_eq!(review_of(&pairs), expected);
-        let whole = |comment| entry(&[&pairs[..], &[("comment", comment)]].concat());
-        assert_eq!(whole("a\r\nb").text(Some("a\nb"), Some("a\r\nb")), None, "it is unchanged");
-        assert_eq!(whole("a\r\nb").comment.as_deref(), Some("a\nb"));
-        assert_eq!(whole("c").text(Some("c"), Some("b")), Some("c"));
-        assert_eq!(whole("").text(None, Some("b")), Some(""));
-    }
-
-    #[test]
-    fn a_selection_and_the_end_of_a_mute_are_needed() {
-        assert_eq!(entry(&[("status", "Accepted")]).missing(), Some("Select at least one test."));
-        let every = [("cause", "ab"), ("every", "true")];
-        assert!(entry(&every).missing().is_some());
-        assert!(entry(&every[..1]).missing().is_none());
-    }
-
-    #[test]
-    fn a_refused_judgement_keeps_the_versions_that_were_seen_unless_it_shows_another_one() {
-        let mut entry = entry(&[("report", "1"), ("seen", "1.7")]);
-        assert_eq!(entry.seen("1", "8"), "1.8", "the page shows it");
-        entry.problem = Some("Enter the day".to_owned());
-        assert_eq!((entry.seen("1", "8"), entry.seen("2", "8")), ("1.7".into(), "2.8".into()));
-        entry.is_conflict = true;
-        assert_eq!(entry.seen("1", "8"), "1.8", "the page shows both judgements");
     }
 }

@@ -2,14 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::{
-    entry::{Entry, RESET},
-    is_judged,
-};
+use super::entry::{Entry, RESET};
 use crate::{
     api::List,
     claims::Claims,
-    record::{Cause, FailureMatch, Report},
+    record::{Cause, FailureMatch, Permission, Report, ReportStatus},
     text::{clean, counted, plain, short_time},
 };
 
@@ -20,16 +17,16 @@ const CHANGED: &str = "changed since the given version: ";
 pub(in crate::page) const FORM: &str = "review";
 
 /// The judgements: the status, the button, its key and the permission that it needs.
-const JUDGEMENTS: [(&str, &str, &str, &[&str]); 4] = [
-    ("Accepted", "Accept", "a", &["Accept"]),
-    ("Rejected", "Reject", "r", &["Reject"]),
-    ("Investigation", "Investigate", "i", &["Accept", "Reject"]),
-    (RESET, "Reset", "", &["Accept", "Reject"]),
+const JUDGEMENTS: [(ReportStatus, &str, &str, &[Permission]); 4] = [
+    (ReportStatus::Accepted, "Accept", "a", &[Permission::Accept]),
+    (ReportStatus::Rejected, "Reject", "r", &[Permission::Reject]),
+    (ReportStatus::Investigation, "Investigate", "i", &[Permission::Accept, Permission::Reject]),
+    (RESET, "Reset", "", &[Permission::Accept, Permission::Reject]),
 ];
 
 /// Returns whether a user can judge test reports.
 pub(in crate::page) fn may_review(user: &Claims) -> bool {
-    user.may("Accept") || user.may("Reject")
+    user.may(Permission::Accept) || user.may(Permission::Reject)
 }
 
 /// The test reports that a form is about.
@@ -48,7 +45,7 @@ pub(in crate::page) enum Scope<'a> {
 impl Scope<'_> {
     /// Returns whether there may be judgements to take back.
     fn may_be_judged(&self) -> bool {
-        !matches!(self, Self::One(report) if !is_judged(&report.status))
+        !matches!(self, Self::One(report) if !report.status.is_judged())
     }
 
     /// Returns whether there may be failures to mute.
@@ -73,9 +70,9 @@ pub(in crate::page) fn form(user: &Claims, here: &str, scope: Scope<'_>, entry: 
                 (text_field("ticket", "Ticket", 255, entry.ticket.as_deref()))
                 @if is_bulk && !entry.is_conflict { p.hint { "Empty fields keep what tests have." } }
                 @else { input type="hidden" name="whole" value="true"; }
-                @if user.may("Accept") && scope.may_fail() { (mute(scope, entry)) }
+                @if user.may(Permission::Accept) && scope.may_fail() { (mute(scope, entry)) }
                 div.buttons { @for (status, label, key, permissions) in JUDGEMENTS {
-                    @let is_allowed = permissions.iter().any(|permission| user.may(permission));
+                    @let is_allowed = permissions.iter().any(|permission| user.may(*permission));
                     @if is_allowed && (status != RESET || scope.may_be_judged()) {
                         button.quiet[status == RESET] name="status" value=(status) data-key=(key) { (label) }
                     }
@@ -105,7 +102,10 @@ fn reports(scope: Scope<'_>, entry: &Entry) -> Markup {
     html! {
         @match scope {
             Scope::Selected | Scope::Cause(_) => output #selected { "Selected tests" },
-            Scope::Whole(cause) => { input type="hidden" name="cause" value=(cause.fingerprint); }
+            Scope::Whole(cause) => {
+                input type="hidden" name="cause" value=(cause.fingerprint);
+                input type="hidden" name="seenCause" value=(entry.seen_cause(cause));
+            }
             Scope::One(report) => {
                 input type="hidden" name="report" value=(report.id);
                 input type="hidden" name="seen" value=(entry.seen(&report.id, &report.data_version));

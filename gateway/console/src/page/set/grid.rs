@@ -5,7 +5,7 @@
 use chrono::Datelike as _;
 use maud::{Markup, html};
 
-use super::Filter;
+use super::{Filter, Runs};
 use crate::{
     api::address,
     chart::{cells, failures, glyph},
@@ -19,8 +19,9 @@ const COMMIT: usize = 7;
 /// Number of tests from which on those that passed in all executions share a row.
 const FOLDED: usize = 2;
 
-/// The results of tests that failed, or of all tests. `page` is the path of the page.
-pub(super) fn table(grid: &Grid, page: &str, filter: &Filter) -> Markup {
+/// The results of tests that failed, or of all tests. `page` is the path of the page. Tests lead to the runs that the
+/// grid is about.
+pub(super) fn table(grid: &Grid, page: &str, filter: &Filter, runs: &Runs<'_>) -> Markup {
     let of = |all: Option<&str>| {
         address(page, &Filter { all: all.map(str::to_owned), ..filter.clone() })
     };
@@ -32,7 +33,12 @@ pub(super) fn table(grid: &Grid, page: &str, filter: &Filter) -> Markup {
             a href=(of(None)) aria-current=[current(false)] { "Failed" }
             a href=(of(Some("tests"))) aria-current=[current(true)] { "All" }
         }
-        @if grid.cases.is_empty() { p.empty { "No test failed in these executions." } }
+        @if grid.cases.is_empty() {
+            p.empty {
+                @if filter.all.is_some() { "No test has a result in these executions." }
+                @else { "No test failed in these executions." }
+            }
+        }
         div.grid tabindex="0" role="region" aria-label="Results of the tests in the latest executions" {
             table {
                 thead { tr {
@@ -44,8 +50,8 @@ pub(super) fn table(grid: &Grid, page: &str, filter: &Filter) -> Markup {
                     }
                 } }
                 tbody {
-                    @for case in cases { (row(case, &grid.executions)) }
-                    @if !green.is_empty() { (green_row(&green)) }
+                    @for case in cases { (row(case, &grid.executions, runs)) }
+                    @if !green.is_empty() { (green_row(&green, runs)) }
                 }
             }
         }
@@ -64,7 +70,7 @@ fn days(executions: &[GridExecution]) -> Markup {
         (is_new_month, is_new_day)
     };
     html! {
-        div.days aria-hidden="true" {
+        div.days aria-hidden="true" title="Days in UTC" {
             @for execution in executions {
                 @let (is_new_month, is_new_day) = is_new(execution);
                 span {
@@ -107,35 +113,35 @@ fn folded(cases: &[GridCase]) -> (Vec<&GridCase>, Vec<&GridCase>) {
     if green.len() < FOLDED { (cases.iter().collect(), Vec::new()) } else { (others, green) }
 }
 
-fn row(case: &GridCase, executions: &[GridExecution]) -> Markup {
+fn row(case: &GridCase, executions: &[GridExecution], runs: &Runs<'_>) -> Markup {
     html! {
         tr.row {
-            th scope="row" { (name(case)) }
+            th scope="row" { (name(case, runs)) }
             td { div.outcomes { (outcomes(case, executions)) } }
         }
     }
 }
 
 /// The row of tests that passed in all executions.
-fn green_row(cases: &[&GridCase]) -> Markup {
+fn green_row(cases: &[&GridCase], runs: &Runs<'_>) -> Markup {
     html! {
         tr.green {
             th scope="row" colspan="2" {
                 details {
                     summary { (cases.len()) " tests passed in all of these" }
-                    ul { @for case in cases { li { (name(case)) } } }
+                    ul { @for case in cases { li { (name(case, runs)) } } }
                 }
             }
         }
     }
 }
 
-fn name(case: &GridCase) -> Markup {
+fn name(case: &GridCase, runs: &Runs<'_>) -> Markup {
     html! {
         @if !case.suites.is_empty() {
             span.suites { bdi { (plain(&case.suites.join(" \u{203a} "))) } }
         }
-        a href=(format!("/cases/{}", case.test_case_id)) title=(clean(&case.test_case_identifier)) {
+        a href=(address(&format!("/cases/{}", case.test_case_id), runs)) title=(clean(&case.test_case_identifier)) {
             bdi { (plain(&case.test_case_name)) }
         }
     }
@@ -175,7 +181,10 @@ fn message(failure: &GridFailure, letter: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
+    use crate::page::set::Selected;
 
     fn case(name: &str, outcomes: &str) -> GridCase {
         GridCase {
@@ -197,9 +206,12 @@ mod tests {
         let cases = [case("a", "PPF"), case("b", "PPP"), case("c", "-PP"), case("d", "PPP")];
         let (others, green) = folded(&cases);
         assert_eq!((names(&others).as_str(), names(&green).as_str()), ("a c", "b d"));
-        let html = green_row(&green).into_string();
+        let selected = Selected { branch: Some("work"), environment: None };
+        let runs = Runs { set: Uuid::nil(), selected: &selected };
+        let html = green_row(&green, &runs).into_string();
         assert!(html.contains("2 tests passed in all of these</summary>"), "{html}");
-        assert!(html.contains("href=\"/cases/d\""), "{html}");
+        assert!(html.contains("href=\"/cases/d?testSetId=00000000-"), "{html}");
+        assert!(html.contains("&amp;branch=work\""), "the runs are those of the grid: {html}");
         let (others, green) = folded(&cases[..2]);
         assert_eq!((names(&others).as_str(), green.len()), ("a b", 0), "one test has its own row");
     }

@@ -29,8 +29,9 @@ pub(super) fn entry(cause: &Cause, href: &str, is_current: bool) -> Markup {
 
 /// The message of a cause, and its first tests.
 pub(super) fn example(cause: &Cause, execution: Uuid) -> Markup {
-    let list = format!("/executions/{execution}?fingerprint={}", cause.fingerprint);
-    let from = format!("fingerprint={}", cause.fingerprint);
+    // The tests that are muted do not count here.
+    let from = format!("fingerprint={}&muted=false", cause.fingerprint);
+    let list = format!("/executions/{execution}?{from}");
     html! {
         h2 { (counted(cause.count, "test")) " with one cause" }
         @if !cause.headline.is_empty() { pre.headline.alone { (ansi(&cause.headline)) } }

@@ -10,7 +10,7 @@ use crate::{
     claims::Claims,
     failure::Failure,
     page::part::facts,
-    record::Statement,
+    record::{Permission, Statement},
     session::Session,
     text::{number, plain},
 };
@@ -24,7 +24,7 @@ pub(super) async fn read(
     user: &Claims,
     month: Month,
 ) -> Result<Option<Result<Statement, String>>, Failure> {
-    if !user.may("Invoicing") {
+    if !user.may(Permission::Invoicing) {
         return Ok(None);
     }
     match api.get(STATEMENT, &[("month", month.to_string())]).await {

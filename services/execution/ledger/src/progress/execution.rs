@@ -1,8 +1,11 @@
 //! The state of an execution. Its row is locked while the state changes.
 
 mod published;
+#[cfg(test)]
+mod tests;
 
 use assay_auth::Caller;
+use assay_formats::LONGEST_DURATION;
 use assay_proto::{
     EnumColumn, ExecutionId, ExecutionStatistic, ExecutionStatus, ProjectId, TestReportId,
     TestResult, TestSetId, Timestamp,
@@ -286,12 +289,14 @@ impl ExecutionState {
         self.conclude(self.execution.result());
     }
 
-    /// Returns the time from the first start to the last finish if both were reported, and the sum
-    /// of all durations otherwise.
+    /// Returns the time from the first start to the last finish if both were reported and it is plausible, and the
+    /// sum of all durations otherwise.
     pub fn duration_in_sec(&self) -> f64 {
-        match (self.start_date_time, self.finish_date_time) {
-            (Some(start), Some(finish)) if finish > start => (finish.0 - start.0).as_seconds_f64(),
-            _ => self.total_duration_in_sec,
+        let times = self.start_date_time.zip(self.finish_date_time);
+        let between = times.map(|(start, finish)| (finish.0 - start.0).as_seconds_f64());
+        match between {
+            Some(seconds) if seconds > 0.0 && seconds <= LONGEST_DURATION => seconds,
+            _ => self.total_duration_in_sec.min(LONGEST_DURATION),
         }
     }
 

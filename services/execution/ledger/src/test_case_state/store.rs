@@ -104,18 +104,23 @@ pub async fn find(
     Ok(state.bind(customer).bind(project).bind(case).fetch_optional(db).await?)
 }
 
-/// Locks the state of a test case that is not enabled, and returns it.
+/// Locks the state of a test case, and returns it unless the test case is enabled. An enabled one has no row to lock, so
+/// that two users could both change it.
 pub async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
     case: TestCaseId,
 ) -> Result<Option<TestCaseState>, Fault> {
+    let lock =
+        "select pg_advisory_xact_lock(hashtextextended('assay test case state ' || $1::text, 0))";
+    sqlx::query(lock).bind(case).execute(&mut **tx).await?;
     let state = select("s.test_case_id = $3 for update of s");
     Ok(state.bind(customer).bind(project).bind(case).fetch_optional(&mut **tx).await?)
 }
 
-/// Sets the state of a test case. Returns whether it was enabled before.
+/// Sets the state of a test case. Returns the version, and whether the test case was enabled before. Versions begin with
+/// the time, so that those before and after a test case was enabled differ.
 pub async fn set(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -123,22 +128,23 @@ pub async fn set(
     (case, name): (TestCaseId, &TestCaseName),
     state: &NewState,
     author: Author<'_>,
-) -> Result<bool, Fault> {
-    let set = sqlx::query_scalar(
+) -> Result<(i64, bool), Fault> {
+    let set = sqlx::query_as(
         "insert into test_case_state as s (customer_id, project_id, test_case_id,
              test_case_identifier, test_case_name, state, until, ticket, reason, owner,
-             changed_by_id, changed_by, monitor_id)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+             changed_by_id, changed_by, monitor_id, revision)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+             (extract(epoch from clock_timestamp()) * 1000000)::bigint)
          on conflict on constraint test_case_state_pkey do update
          set test_case_identifier = excluded.test_case_identifier,
              test_case_name = excluded.test_case_name, state = excluded.state,
              until = excluded.until, ticket = excluded.ticket, reason = excluded.reason,
              owner = excluded.owner, changed_by_id = excluded.changed_by_id,
-             changed_by = excluded.changed_by, monitor_id = excluded.monitor_id, changed_at = now(), is_announced = false,
-             revision = s.revision + 1
-         returning xmax = 0",
+             changed_by = excluded.changed_by, monitor_id = excluded.monitor_id,
+             changed_at = now(), is_announced = false, revision = s.revision + 1
+         returning revision, xmax = 0",
     );
-    let is_new = set
+    Ok(set
         .bind(customer)
         .bind(project)
         .bind(case)
@@ -153,8 +159,7 @@ pub async fn set(
         .bind(author.name())
         .bind(author.monitor())
         .fetch_one(&mut **tx)
-        .await?;
-    Ok(is_new)
+        .await?)
 }
 
 /// Counts the test cases of a project that are not enabled.

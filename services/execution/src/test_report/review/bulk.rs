@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use assay_auth::Caller;
 use assay_events::{RecordKind, publish_all};
 use assay_ledger::{
-    event, execution::store::lock, known_failure, mute, progress::execution::ExecutionState,
+    event, execution::store::lock, failure::judged, known_failure, mute,
+    progress::execution::ExecutionState,
 };
 use assay_proto::{
-    ExecutionId, Fault, KnownFailureId, ProjectId, ReviewId, TestReportId,
+    CustomerId, ExecutionId, Fault, KnownFailureId, ProjectId, ReviewId, TestReportId,
     execution::ReviewedTestReports,
 };
 use assay_records::Action;
@@ -16,7 +17,7 @@ use sqlx::PgTransaction;
 
 use super::{
     publish_reviewed,
-    seen::reviewed_since,
+    seen::{Locked, NAMED, reviewed_since},
     selection::{Review, Selection},
     store,
 };
@@ -31,10 +32,7 @@ pub(super) async fn review(
     let customer = caller.customer;
     let state = lock(tx, customer, project, id).await?;
     let locked = store::selected(tx, customer, id, &review.selection).await?;
-    let (changed, count) = review.seen.changed(&locked);
-    if count > 0 {
-        return Err(reviewed_since(&store::judgements(tx, customer, &changed).await?, count));
-    }
+    check_seen(tx, customer, id, review, &locked).await?;
     let reports: Vec<_> = locked.into_iter().map(|report| report.id).collect();
     if let Selection::Listed(sought, _) = &review.selection {
         check_finished(sought, &reports)?;
@@ -53,6 +51,28 @@ pub(super) async fn review(
     let known_failures = count(known_failures);
     let review_id = review_id.to_string();
     Ok(ReviewedTestReports { reviewed: count(reviewed.len()), known_failures, review_id })
+}
+
+/// Fails if selected reports and causes have been judged since the reviewer has seen them.
+async fn check_seen(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    review: &Review,
+    locked: &[Locked],
+) -> Result<(), Fault> {
+    let (changed, count) = review.seen.changed(locked);
+    if count > 0 {
+        return Err(reviewed_since(&store::judgements(tx, customer, &changed).await?, count));
+    }
+    let seen = review.seen.causes(review.selection.causes());
+    let changed = judged::changed(tx, customer, execution, &seen).await?;
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let judged = judged::reports(tx, customer, execution, &changed).await?;
+    let named = &judged[..judged.len().min(NAMED)];
+    Err(reviewed_since(&store::judgements(tx, customer, named).await?, judged.len()))
 }
 
 /// Makes the failures of locked reports known, if the review says so. Returns their number.

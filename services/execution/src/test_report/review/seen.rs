@@ -2,14 +2,19 @@
 
 use std::collections::HashMap;
 
-use assay_proto::{Fault, TestReportId, execution::SeenTestReport};
+use assay_fingerprint::Fingerprint;
+use assay_proto::{
+    Fault, TestReportId,
+    execution::{SeenCause, SeenTestReport},
+};
 use assay_records::Check;
 
-/// Maximum number of versions in a review.
+/// Maximum numbers of versions in a review, of reports and of causes.
 const MOST_SEEN: usize = 10_000;
+pub(super) const MOST_CAUSES: usize = 1000;
 
 /// Maximum number of reports that an error names.
-const NAMED: usize = 3;
+pub(super) const NAMED: usize = 3;
 
 /// Maximum number of characters of a comment and of a name in an error.
 const EXCERPT: usize = 200;
@@ -31,27 +36,50 @@ pub(super) struct Judgement {
     reviewed_by: Option<String>,
 }
 
-/// The versions that a reviewer has seen.
+/// The versions that a reviewer has seen, of test reports and of causes.
 #[derive(Default)]
-pub(super) struct Seen(HashMap<TestReportId, String>);
+pub(super) struct Seen {
+    reports: HashMap<TestReportId, String>,
+    causes: Vec<(Fingerprint, String)>,
+}
 
 impl Seen {
-    pub(super) fn of(seen: Vec<SeenTestReport>, check: &mut Check) -> Result<Self, Fault> {
-        if seen.len() > MOST_SEEN {
-            check.refuse("Seen", format!("must have at most {MOST_SEEN} versions"));
-            return Ok(Self::default());
+    pub(super) fn of(
+        reports: Vec<SeenTestReport>,
+        causes: Vec<SeenCause>,
+        check: &mut Check,
+    ) -> Result<Self, Fault> {
+        for (field, count, most) in
+            [("Seen", reports.len(), MOST_SEEN), ("SeenCauses", causes.len(), MOST_CAUSES)]
+        {
+            if count > most {
+                check.refuse(field, format!("must have at most {most} versions"));
+                return Ok(Self::default());
+            }
         }
-        let seen = seen.into_iter().map(|SeenTestReport { id, data_version }| {
+        let reports = reports.into_iter().map(|SeenTestReport { id, data_version }| {
             Ok((TestReportId::from_field("Seen", &id)?, data_version))
         });
-        let seen = seen.collect::<Result<_, Fault>>();
-        Ok(Self(check.read(seen)?.unwrap_or_default()))
+        let reports = check.read(reports.collect::<Result<_, Fault>>())?;
+        let causes = causes.into_iter().map(|SeenCause { fingerprint, data_version }| {
+            let cause = fingerprint.parse::<Fingerprint>();
+            let rule = "must have fingerprints of failures";
+            Ok((cause.map_err(|_| Fault::invalid("SeenCauses", rule))?, data_version))
+        });
+        let causes = check.read(causes.collect::<Result<_, Fault>>())?;
+        Ok(Self { reports: reports.unwrap_or_default(), causes: causes.unwrap_or_default() })
+    }
+
+    /// Returns the versions of those of some causes that the reviewer has seen.
+    pub(super) fn causes(&self, selected: &[Fingerprint]) -> Vec<(Fingerprint, String)> {
+        let is_selected = |(cause, _): &&(Fingerprint, String)| selected.contains(cause);
+        self.causes.iter().filter(is_selected).cloned().collect()
     }
 
     /// Returns the first of the reports that have changed since, and the number of all of them.
     pub(super) fn changed(&self, locked: &[Locked]) -> (Vec<TestReportId>, usize) {
         let is_changed = |report: &&Locked| {
-            self.0.get(&report.id).is_some_and(|seen| *seen != report.revision.to_string())
+            self.reports.get(&report.id).is_some_and(|seen| *seen != report.revision.to_string())
         };
         let changed: Vec<_> = locked.iter().filter(is_changed).map(|report| report.id).collect();
         (changed.iter().copied().take(NAMED).collect(), changed.len())
@@ -61,7 +89,10 @@ impl Seen {
 /// The error that some reports have been reviewed since the reviewer read them: it states the
 /// judgements of the first of them.
 pub(super) fn reviewed_since(judgements: &[Judgement], count: usize) -> Fault {
-    let stated: Vec<_> = judgements.iter().map(Judgement::stated).collect();
+    let mut stated: Vec<_> = judgements.iter().map(Judgement::stated).collect();
+    if stated.is_empty() {
+        stated.push("the judgement was taken back".to_owned());
+    }
     let others = match count.saturating_sub(judgements.len()) {
         0 => String::new(),
         1 => "; and 1 other test report".to_owned(),
@@ -114,6 +145,8 @@ mod tests {
         assert_eq!(reviewed_since(&[judgement("real bug")], 1).to_string(), stated);
         let many = reviewed_since(&[judgement("real bug")], 3).to_string();
         assert_eq!(many, format!("{stated}; and 2 other test reports"));
+        let undone = "changed since the given version: the judgement was taken back";
+        assert_eq!(reviewed_since(&[], 0).to_string(), undone);
         let long = reviewed_since(&[judgement(&"ä".repeat(64 << 10))], 2).to_string();
         assert!(long.len() < 1000 && long.ends_with("ä…”; and 1 other test report"), "{long}");
     }

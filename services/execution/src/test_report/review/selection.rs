@@ -1,5 +1,7 @@
 //! The statement of a review of several test reports, and the selection of these reports.
 
+use std::mem;
+
 use assay_auth::Caller;
 use assay_fingerprint::Fingerprint;
 use assay_ledger::known_failure::rules::{check_end, check_ticket};
@@ -9,20 +11,27 @@ use assay_proto::{
 };
 use assay_records::Check;
 
-use super::seen::Seen;
+use super::seen::{MOST_CAUSES, Seen};
 use crate::test_report::rules::{is_review, require_permission};
 
 /// Maximum number of reports that are selected by their ids.
 const MOST_REPORTS: usize = 10_000;
-
-/// Maximum number of causes that select reports.
-const MOST_CAUSES: usize = 1000;
 
 /// The reports that are reviewed.
 pub(super) enum Selection {
     /// Those with these ids, and those with these causes.
     Listed(Vec<TestReportId>, Causes),
     Result(TestResult),
+}
+
+impl Selection {
+    /// Returns the causes that select reports.
+    pub(super) fn causes(&self) -> &[Fingerprint] {
+        match self {
+            Self::Listed(_, causes) => &causes.fingerprints,
+            Self::Result(_) => &[],
+        }
+    }
 }
 
 /// Causes that select reports, of all changes or of one, muted or not.
@@ -65,7 +74,8 @@ impl Review {
         }
         check_ticket(input.ticket.as_deref(), &mut check);
         let selection = selection(&input, &mut check)?;
-        let seen = Seen::of(std::mem::take(&mut input.seen), &mut check)?;
+        let (seen, causes) = (mem::take(&mut input.seen), mem::take(&mut input.seen_causes));
+        let seen = Seen::of(seen, causes, &mut check)?;
         let mute = input.known.map(|known| Mute {
             every_case: known.every_case,
             until: check.within("Known", |check| check_end(known.muted_until, latest_end, check)),

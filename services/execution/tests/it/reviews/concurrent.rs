@@ -6,15 +6,19 @@ use anyhow::{Result, bail};
 use assay_database::begin;
 use assay_proto::{
     ReportStatus,
-    execution::{Execution, ReviewInput, SeenTestReport, TestReportEntry},
+    execution::{
+        Execution, Failure, ListFailuresRequest, ReviewInput, SeenCause, SeenTestReport,
+        TestReportEntry, UndoReviewRequest,
+    },
 };
 use serde_json::json;
 use tokio::time::interval;
 use tonic::Code;
 
 use crate::{
+    causes,
     changes::{failed, reports, run},
-    known_failures::review,
+    known_failures::{review, reviewer},
     world::{World, reason},
 };
 
@@ -81,6 +85,98 @@ async fn a_review_of_reports_that_were_reviewed_since_is_refused_with_the_judgem
     Ok(())
 }
 
+/// Returns the only cause of an execution.
+async fn cause_of(world: &World, execution: &Execution) -> Result<Failure> {
+    let execution_id = execution.id.clone();
+    let request = ListFailuresRequest { execution_id, ..Default::default() };
+    Ok(causes::failures(world, request).await?.remove(0))
+}
+
+/// A review of a whole cause as it was seen.
+fn of_cause(cause: &Failure, status: ReportStatus, ticket: &str) -> ReviewInput {
+    let (fingerprint, data_version) = (cause.fingerprint.clone(), cause.data_version.clone());
+    ReviewInput {
+        causes: vec![fingerprint.clone()],
+        seen_causes: vec![SeenCause { fingerprint, data_version }],
+        ..judged(&[], status, ticket)
+    }
+}
+
+#[tokio::test]
+async fn a_review_of_a_cause_that_was_judged_since_is_refused_with_the_judgement() -> Result<()> {
+    let world = World::new().await?;
+    let execution = failures(&world).await?;
+    let seen = cause_of(&world, &execution).await?;
+    let judgement = || of_cause(&seen, ReportStatus::Rejected, "SHOP-1");
+
+    let first = review(&world, &execution, judgement()).await?;
+    assert_eq!(first.reviewed, 2);
+    let reviewed = reports(&world, &execution).await?;
+    let late = of_cause(&seen, ReportStatus::Accepted, "SHOP-2");
+    let refused = review(&world, &execution, late.clone()).await.unwrap_err();
+    assert_eq!(reason(&refused), "stale_data_version");
+    for part in ["is Rejected by", "ticket SHOP-1", "comment “real bug”"] {
+        assert!(refused.message().contains(part), "{part} in {}", refused.message());
+    }
+    assert_eq!(reports(&world, &execution).await?, reviewed, "all or none");
+
+    // One that was taken back is a change, too, for a reviewer who has seen it.
+    let judged_cause = cause_of(&world, &execution).await?;
+    let undo = UndoReviewRequest {
+        project_id: None,
+        execution_id: execution.id.clone(),
+        id: first.review_id,
+    };
+    world.reports().undo_review(reviewer(&world).await.call(undo)).await?;
+    let again = of_cause(&judged_cause, ReportStatus::Accepted, "SHOP-2");
+    let refused = review(&world, &execution, again).await.unwrap_err();
+    assert!(refused.message().contains("was taken back"), "{}", refused.message());
+    review(&world, &execution, late).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn results_that_arrive_do_not_change_the_version_of_a_cause_and_single_reviews_do()
+-> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1), ("b", 1)]).await?;
+    let execution = world.start().await?;
+    world.report(&execution.id, json!([failed("a", "lost")])).await?;
+    let seen = cause_of(&world, &execution).await?;
+    world.report(&execution.id, json!([failed("b", "lost")])).await?;
+    let grown = cause_of(&world, &execution).await?;
+    assert_eq!((seen.count, grown.count), (1, 2));
+    assert_eq!(seen.data_version, grown.data_version);
+
+    let entries = reports(&world, &execution).await?;
+    review(&world, &execution, judged(&entries[1..], ReportStatus::Rejected, "SHOP-1")).await?;
+    let late = of_cause(&seen, ReportStatus::Accepted, "SHOP-2");
+    let refused = review(&world, &execution, late.clone()).await.unwrap_err();
+    assert_eq!(reason(&refused), "stale_data_version");
+    // A cause that was seen and is not selected does not matter.
+    let one =
+        ReviewInput { causes: Vec::new(), reports: vec![entries[0].id.clone()], ..late.clone() };
+    review(&world, &execution, one).await?;
+    review(&world, &execution, ReviewInput { seen_causes: Vec::new(), ..late }).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn one_of_two_concurrent_reviews_of_a_cause_wins() -> Result<()> {
+    let world = World::new().await?;
+    for _ in 0..8 {
+        let execution = failures(&world).await?;
+        let seen = cause_of(&world, &execution).await?;
+        let attempt = |status, ticket| review(&world, &execution, of_cause(&seen, status, ticket));
+        let (one, other) = tokio::join!(
+            attempt(ReportStatus::Rejected, "SHOP-1"),
+            attempt(ReportStatus::Accepted, "SHOP-2")
+        );
+        assert_ne!(one.is_ok(), other.is_ok(), "{one:?} {other:?}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn one_of_two_concurrent_reviews_wins() -> Result<()> {
     let world = World::new().await?;
@@ -134,8 +230,13 @@ async fn seen_versions_have_a_valid_id_and_are_limited() -> Result<()> {
     let entries = reports(&world, &execution).await?;
     let one = SeenTestReport { id: "b".to_owned(), data_version: "1".to_owned() };
     let many = vec![seen(&entries).remove(0); 10_001];
-    for seen in [vec![one], many] {
-        let input = ReviewInput { seen, ..judged(&entries, ReportStatus::Accepted, "") };
+    let no_cause = SeenCause { fingerprint: "b".to_owned(), data_version: "1".to_owned() };
+    let cause = SeenCause { fingerprint: entries[0].fingerprint.clone(), ..no_cause.clone() };
+    for (seen, seen_causes) in
+        [(vec![one], vec![]), (many, vec![]), (vec![], vec![no_cause]), (vec![], vec![cause; 1001])]
+    {
+        let accepted = judged(&entries, ReportStatus::Accepted, "");
+        let input = ReviewInput { seen, seen_causes, ..accepted };
         let refused = review(&world, &execution, input).await.unwrap_err();
         assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
     }

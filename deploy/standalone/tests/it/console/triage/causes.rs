@@ -248,3 +248,21 @@ async fn a_judgement_that_is_refused_says_so_if_its_cause_was_muted_meanwhile() 
     let refused = String::from_utf8_lossy(&refused.expect(422).body).into_owned();
     assert!(refused.contains("The judgement is not saved"), "{refused}");
 }
+
+#[tokio::test]
+async fn the_tests_behind_a_cause_are_as_many_as_it_counts_if_some_are_muted() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let named = ["one", "two", "three"].map(|name| (name, "Error: the bank does not answer"));
+    let (execution, at) = reader.upload(&tests(named)).await;
+    let reports = reader.api().get(&format!("{at}/reports?result=Failed")).await.ok();
+    let mute = json!({
+        "Reports": [id(&reports[0])], "Status": "Accepted", "Known": {"MutedUntil": in_days(30)},
+    });
+    reader.api().put(&format!("{at}/reviews"), mute).await.ok();
+    let triage = reader.html(&format!("/executions/{}/triage", id(&execution))).await;
+    assert!(triage.contains("2 tests with one cause"), "{triage}");
+    let list =
+        between(&triage, "<p class=\"more\"><a href=\"", "\"").unwrap().replace("&amp;", "&");
+    assert_eq!(reader.rows(&list).await, 2, "{list}");
+}

@@ -22,7 +22,8 @@ pub async fn parts(
         return queues(db, customer, offered).await;
     }
     let most = MOST_QUEUES / i32::try_from(projects.len()).map_err(Fault::internal)?;
-    let parts: Vec<(String, ProjectId, i16, ScheduleId)> = sqlx::query_as(
+    let first = first_of_each("and project_id = project");
+    let parts: Vec<(String, ProjectId, i16, ScheduleId)> = sqlx::query_as(AssertSqlSafe(format!(
         "with recursive queue (project, name, number) as (
              select project, (
                  select target_group from schedule
@@ -49,15 +50,8 @@ pub async fn parts(
              select project, label from unnest($4::uuid[]) as asked (project)
              cross join unnest($2::text[]) as offered (label)
          ) as named
-         cross join lateral (
-             select priority, id from schedule
-             where customer_id = $1 and project_id = project and target_group = name
-               and status = 'Queued'
-             order by priority desc, id
-             limit 1
-         ) as first
-         order by priority desc, id",
-    )
+         {first}"
+    )))
     .bind(customer)
     .bind(offered)
     .bind(most)
@@ -84,7 +78,8 @@ async fn queues(
     customer: CustomerId,
     offered: &[String],
 ) -> Result<Vec<QueuePart>, Fault> {
-    let queues: Vec<(String, i16, ScheduleId)> = sqlx::query_as(
+    let first = first_of_each("");
+    let queues: Vec<(String, i16, ScheduleId)> = sqlx::query_as(AssertSqlSafe(format!(
         "with recursive queue (name, number) as (
              (select target_group, 1 from schedule
               where customer_id = $1 and status = 'Queued'
@@ -102,14 +97,8 @@ async fn queues(
          )
          select name, priority, id
          from (select name from queue union select unnest($2::text[])) as named
-         cross join lateral (
-             select priority, id from schedule
-             where customer_id = $1 and target_group = name and status = 'Queued'
-             order by priority desc, id
-             limit 1
-         ) as first
-         order by priority desc, id",
-    )
+         {first}"
+    )))
     .bind(customer)
     .bind(offered)
     .bind(MOST_QUEUES)
@@ -121,6 +110,19 @@ async fn queues(
         first: Rank(Reverse(priority), id),
     };
     Ok(queues.into_iter().map(part).collect())
+}
+
+/// The end of a query of queues that are `named`: each with its first schedule, those with the most urgent one first.
+fn first_of_each(and_of_project: &str) -> String {
+    format!(
+        "cross join lateral (
+             select priority, id from schedule
+             where customer_id = $1 and target_group = name and status = 'Queued' {and_of_project}
+             order by priority desc, id
+             limit 1
+         ) as first
+         order by priority desc, id"
+    )
 }
 
 /// The schedules of the part of a queue that an engine may do. Parameters are the customer, the name of the queue, the
