@@ -9,6 +9,7 @@ mod changes;
 mod codec;
 #[cfg(feature = "sql")]
 mod columns;
+mod duration;
 mod fault;
 mod id;
 mod integer;
@@ -27,6 +28,7 @@ pub use self::{
     batch::{Batch, Listed, RowOf},
     changes::Changes,
     codec::Codec,
+    duration::LONGEST_DURATION,
     fault::{Fault, Violation},
     id::*,
     integer::{Integer, integer, integers, optional_integer},

@@ -2,7 +2,6 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use assay_formats::LONGEST_DURATION;
 use assay_ledger::{
     failure,
     instance::steps::{self, StoredStep, Writer},
@@ -12,7 +11,7 @@ use assay_ledger::{
     },
 };
 use assay_proto::{
-    Classification, Fault, TestCaseId, TestResult, Timestamp,
+    Classification, Fault, LONGEST_DURATION, TestCaseId, TestResult, Timestamp,
     execution::{InstanceResultInput, StepResultInput},
 };
 use assay_records::Check;

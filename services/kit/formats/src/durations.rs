@@ -1,9 +1,7 @@
 //! Parses durations as tools write them: with decimal points and commas, grouped digits, units or
 //! colons.
 
-/// Maximum plausible duration of an attempt or a step, in seconds: about thirty years. Sums, and times from start to
-/// finish, have the same limit.
-pub const LONGEST_DURATION: f64 = 1e9;
+use assay_proto::LONGEST_DURATION;
 
 /// Characters between groups of digits, beside points, commas and spaces.
 const SEPARATORS: [char; 5] = ['\'', '’', '_', '\u{a0}', '\u{202f}'];

@@ -56,7 +56,7 @@ pub use self::{
     classification::TAG,
     ctrf::{Ctrf, CtrfWriter},
     cucumber::{CucumberJson, CucumberMessages},
-    durations::{LONGEST_DURATION, parse_seconds, plausible_seconds},
+    durations::{parse_seconds, plausible_seconds},
     fault::problem,
     go_test::GoTest,
     head::Head,

@@ -5,10 +5,9 @@ mod published;
 mod tests;
 
 use assay_auth::Caller;
-use assay_formats::LONGEST_DURATION;
 use assay_proto::{
-    EnumColumn, ExecutionId, ExecutionStatistic, ExecutionStatus, ProjectId, TestReportId,
-    TestResult, TestSetId, Timestamp,
+    EnumColumn, ExecutionId, ExecutionStatistic, ExecutionStatus, LONGEST_DURATION, ProjectId,
+    TestReportId, TestResult, TestSetId, Timestamp,
     catalog::{Gate, Snapshot},
     events::FailedTestCase,
     execution::{Execution, ExecutionMode, OpenExecutionInput},
