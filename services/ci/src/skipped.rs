@@ -3,15 +3,15 @@
 mod format;
 
 use anyhow::{Context, bail};
-use assay_client::{Client, Foreign, Pages, segment, visible};
+use assay_client::{Client, Foreign, Pages, parse_json, segment, visible};
 use reqwest::{Method, header::LINK};
 use serde::{Deserialize, de::DeserializeOwned};
 use uuid::Uuid;
 
 use crate::Format;
 
-/// Maximum size of a page of a list, in bytes.
-const LARGEST: u64 = 16 << 20;
+/// Maximum size of a list, in bytes: of all its pages together.
+const LARGEST: u64 = 64 << 20;
 
 /// A test that is left out.
 #[derive(Clone, Debug, Deserialize)]
@@ -77,15 +77,15 @@ async fn read<T: DeserializeOwned>(
     path: &str,
     query: &str,
 ) -> anyhow::Result<Vec<T>> {
-    let (mut pages, mut records) = (Pages::of(path, query), Vec::new());
+    let (mut pages, mut records, mut rest) = (Pages::of(path, query), Vec::new(), LARGEST);
     while let Some(path) = pages.next() {
         let request = |client: &Client| client.request(Method::GET, &path);
         let answer = client.send_reliably(request).await?;
         let link = answer.header(LINK).map(str::to_owned);
-        let page: Vec<T> = answer
-            .json(LARGEST)
-            .await
-            .context("Assay did not answer with a list; check ASSAY_URL")?;
+        let page = answer.bytes(rest).await?;
+        rest -= page.len() as u64;
+        let page: Vec<T> =
+            parse_json(&page).context("Assay did not answer with a list; check ASSAY_URL")?;
         records.extend(page);
         pages.turn(link.as_deref())?;
     }
