@@ -42,6 +42,14 @@ async fn a_limit_is_between_1_and_1000() {
 }
 
 #[tokio::test]
+async fn parameters_beside_an_empty_one_count_however_long_they_are() {
+    let api = Api::start().await;
+    let long = "(".repeat(30_000);
+    let answer = api.get(&format!("/api/projects?cursor=&q={long}&limit=0")).await;
+    assert_eq!(answer.invalid_fields(), ["/limit"]);
+}
+
+#[tokio::test]
 async fn control_characters_in_parameters_are_rejected_by_every_list() {
     let api = Api::start().await;
     for (path, field) in [
