@@ -27,7 +27,7 @@ pub use self::{
     batch::{Batch, Listed, RowOf},
     changes::Changes,
     codec::Codec,
-    fault::{Fault, Violation},
+    fault::{Fault, LARGEST_HEADERS, Violation},
     id::*,
     integer::{Integer, integer, integers, optional_integer},
     object::optional_object,

@@ -231,8 +231,8 @@ async fn a_result_file_that_is_a_link_or_a_pipe_is_a_failure_of_the_engine() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_file_with_too_many_values_is_a_failure_of_the_engine() {
     let (url, received) = serve(|before| leases(usize::from(before == 0))).await;
-    let command = r#"{ printf '{"Result":"Passed","Steps":[{}'; yes ',{}' | head -n 2000000 | tr -d '\n'; printf ']}'; } \
-        > "$ASSAY_RESULT_FILE""#;
+    let command = r#"{ printf '{"Result":"Passed","Steps":[{}'; yes ',{}' | head -n 2000000 | tr -d '\n'
+        printf ']}'; } > "$ASSAY_RESULT_FILE""#;
     run(&url, command, Duration::from_secs(6)).await;
     let received = received.lock().unwrap();
     let done = received.iter().find(|(path, _)| path.ends_with("/complete"));

@@ -18,8 +18,8 @@ pub(super) struct Record {
     pub(super) details: String,
 }
 
-/// Returns the numbers of records, in their order, with their details only if they are wanted. Assigns missing ones: two
-/// statements for any number of records, or one if all are known.
+/// Returns the numbers of records, in their order, with their details only if they are wanted.
+/// Assigns missing ones: two statements for any number of records, or one if all are known.
 pub(super) async fn assign(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
