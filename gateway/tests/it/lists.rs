@@ -25,6 +25,8 @@ async fn a_page_links_to_the_next_one() {
     assert_eq!(page.ok().as_array().unwrap().len(), 2);
     let next = r#"</api/projects?limit=2&q=x%20y&cursor=b%2F2>; rel="next""#;
     assert_eq!(page.header("link"), next);
+    let page = api.get("/api/projects?%63ursor=old&limit=2&q=x%20y").await;
+    assert_eq!(page.header("link"), next);
 }
 
 #[tokio::test]
