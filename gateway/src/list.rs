@@ -18,6 +18,7 @@ use http::{
 };
 use serde::Deserialize;
 use tonic::{Status, Streaming};
+use url::form_urlencoded;
 use utoipa::IntoParams;
 
 use crate::{
@@ -216,7 +217,10 @@ fn limit(text: &str) -> Result<i32, Problem> {
 /// Returns the link (RFC 8288) to the page after `cursor`.
 fn next_link(uri: &Uri, cursor: &str) -> String {
     let kept = uri.query().unwrap_or_default().split('&');
-    let kept = kept.filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="));
+    // A client may have encoded the name, too.
+    let is_cursor =
+        |pair: &str| form_urlencoded::parse(pair.as_bytes()).all(|one| one.0 == "cursor");
+    let kept = kept.filter(|pair| !is_cursor(pair));
     let cursor = format!("cursor={}", percent_encoded(cursor));
     let query: Vec<&str> = kept.chain([cursor.as_str()]).collect();
     format!("<{}?{}>; rel=\"next\"", uri.path(), query.join("&"))

@@ -8,7 +8,6 @@ use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, IntoDeserializer, value},
 };
-use url::form_urlencoded;
 use utoipa::openapi::path::Parameter;
 
 use crate::{body::invalid, problem::Problem};
@@ -30,15 +29,18 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
         if pairs.iter().all(|(_, value)| !value.is_empty()) {
             return Ok(Self(extract::Query::try_from_uri(&parts.uri)?.0));
         }
-        Ok(Self(extract::Query::try_from_uri(&without_empty(&pairs))?.0))
+        Ok(Self(extract::Query::try_from_uri(&without_empty(&parts.uri)?)?.0))
     }
 }
 
-/// Returns a URI with those of the parameters that are not empty.
-fn without_empty(pairs: &[(String, String)]) -> Uri {
-    let given = pairs.iter().filter(|(_, value)| !value.is_empty());
-    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();
-    Uri::builder().path_and_query(format!("/?{query}")).build().unwrap_or_default()
+/// Returns a URI with those of the parameters that are not empty, as they were sent: encoded again, they could be too
+/// long for a URI.
+fn without_empty(uri: &Uri) -> Result<Uri, Problem> {
+    let pairs = uri.query().unwrap_or_default().split('&');
+    let given =
+        pairs.filter(|pair| pair.split_once('=').is_some_and(|(_, value)| !value.is_empty()));
+    let query = format!("/?{}", given.collect::<Vec<_>>().join("&"));
+    query.parse().map_err(|_| Problem::malformed("the query string is malformed"))
 }
 
 /// Fails if a request has other query parameters than these. A misspelt one would change nothing, and nobody

@@ -7,6 +7,18 @@ use tonic_types::{ErrorDetails, FieldViolation, StatusExt};
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
+/// Maximum size of a text in a status, and of all violations together, in bytes. They may quote what a client has sent,
+/// and become headers: larger ones than the callee accepts would end the connection for all calls.
+const LONGEST_TEXT: usize = 1000;
+const LARGEST: usize = 16 << 10;
+
+/// Size of a violation without its texts in bytes: the tags and lengths of three fields.
+const FRAME: usize = 9;
+
+/// Maximum size of the headers of a response in bytes, of which a status has the most: its message with three bytes
+/// for each that is not ASCII, and its details in base64.
+pub const LARGEST_HEADERS: u32 = 128 << 10;
+
 /// An invalid field of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
@@ -147,8 +159,7 @@ impl From<Fault> for Status {
         details.set_error_info(fault.reason(), "assay", HashMap::new());
         match &fault {
             Fault::Invalid(violations) => {
-                let violation = |v: &Violation| FieldViolation::new(&v.field, &v.problem);
-                details.set_bad_request(violations.iter().map(violation).collect::<Vec<_>>());
+                details.set_bad_request(sent(violations));
             }
             Fault::Busy(pause) | Fault::Throttled { after: pause, .. } => {
                 details.set_retry_info(Some(*pause));
@@ -163,8 +174,27 @@ impl From<Fault> for Status {
             }
             _ => {}
         }
-        Self::with_error_details(fault.code(), fault.to_string(), details)
+        Self::with_error_details(fault.code(), shortened(&fault.to_string(), LARGEST), details)
     }
+}
+
+/// Returns the first violations, as many as fit into a status.
+fn sent(violations: &[Violation]) -> Vec<FieldViolation> {
+    let mut size = 0;
+    let texts = violations.iter().map(|Violation { field, problem }| {
+        (shortened(field, LONGEST_TEXT), shortened(problem, LONGEST_TEXT))
+    });
+    let fitting = texts.take_while(|(field, problem)| {
+        size += FRAME + field.len() + problem.len();
+        size <= LARGEST
+    });
+    fitting.map(|(field, problem)| FieldViolation::new(field, problem)).collect()
+}
+
+/// Returns the beginning of a text.
+fn shortened(text: &str, longest: usize) -> String {
+    let kept = &text[..text.floor_char_boundary(longest)];
+    if kept.len() == text.len() { text.to_owned() } else { format!("{kept}…") }
 }
 
 #[cfg(feature = "sql")]
@@ -247,3 +277,39 @@ mod sql {
 
 #[cfg(feature = "sql")]
 pub use sql::{OnConstraint, is_transient};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_fits_into_headers_whatever_a_client_has_sent() {
+        let long = |char: &str| char.repeat(1 << 16);
+        let violation = |text: &str| Violation { field: text.to_owned(), problem: text.to_owned() };
+        for fault in [
+            Fault::invalid("Name", format!("invalid type: string \"{}\"", long("a"))),
+            Fault::Invalid(vec![violation(&long("é")); 100]),
+            Fault::Invalid(vec![violation("é"); 10_000]),
+            Fault::Malformed(long("é")),
+            Fault::Refused { code: "refused", reason: long("\u{1}") },
+        ] {
+            let status = Status::from(fault);
+            let headers = status.clone().into_http::<()>().into_parts().0.headers;
+            let sizes = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 32);
+            let size: usize = sizes.sum();
+            assert!(size < LARGEST_HEADERS as usize, "{size}");
+            let found =
+                status.get_error_details().bad_request().map(|all| all.field_violations.len());
+            assert_ne!(found, Some(0));
+        }
+    }
+
+    #[test]
+    fn short_texts_are_sent_as_they_are() {
+        let status = Status::from(Fault::invalid("Name", "must not be blank"));
+        assert_eq!(status.message(), "Name: must not be blank");
+        let details = status.get_error_details();
+        let violation = &details.bad_request().unwrap().field_violations[0];
+        assert_eq!((&*violation.field, &*violation.description), ("Name", "must not be blank"));
+    }
+}

@@ -29,7 +29,7 @@ pub use self::{
     changes::Changes,
     codec::Codec,
     duration::LONGEST_DURATION,
-    fault::{Fault, Violation},
+    fault::{Fault, LARGEST_HEADERS, Violation},
     id::*,
     integer::{Integer, integer, integers, optional_integer},
     object::optional_object,

@@ -81,7 +81,8 @@ class Backups:
         self.backups.mkdir()
         rendering = render({"backup": {"enabled": True, "keep": 2}})
         self.secrets = rendering.secrets()
-        self.env = {**os.environ, "PGHOST": str(folder / "server"), "POSTGRES_USER": "postgres"}
+        path = f"{self.noting(['psql', 'pg_dump', 'pg_restore'])}:{os.environ['PATH']}"
+        self.env = {**os.environ, "PATH": path, "PGHOST": str(folder / "server"), "POSTGRES_USER": "postgres"}
         passwords = folder / "passwords"
         passwords.mkdir()
         for key, value in self.secrets["assay-postgresql"].items():
@@ -93,6 +94,16 @@ class Backups:
         pods = {component(labels): pod for _, labels, pod in rendering.pods()}
         for task in ["backup", "restore"]:
             self.write(task, pods[task])
+
+    def noting(self, programs):
+        """Returns a folder with programs that note their options, and then do as those of the same names."""
+        folder = self.folder / "noting"
+        folder.mkdir()
+        for program in programs:
+            real, file = shutil.which(program), folder / program
+            file.write_text(f'#!/bin/sh\necho "$*" >>{self.folder}/options\nexec {real} "$@"\n')
+            file.chmod(0o755)
+        return folder
 
     def run(self, *command, **variables):
         subprocess.run(command, env={**self.env, **variables}, check=True, capture_output=True)
@@ -120,7 +131,7 @@ class Backups:
             value = variable["value"]
             if found := re.match(r"/run/secrets/assay/(\w+)-database-url$", value):
                 value = str(self.folder / f"{found[1]}-url")
-                pathlib.Path(value).write_text(self.url(found[1]))
+                pathlib.Path(value).write_text(self.url(found[1]).replace("@", ":hid%64en@"))
             lines.append(f"export {variable['name']}='{value}'")
         lines.append(f"export BACKUPS={self.backups}")
         (self.folder / task).write_text("\n".join([*lines, pod["containers"][0]["args"][0]]))
@@ -199,6 +210,9 @@ def story(backups):
             yield f"the {name} dump is not restored: {output}"
         elif backups.contents() != wanted:
             yield f"the {name} dump is not restored as it was"
+    options = (backups.folder / "options").read_text()
+    if "_owner@" not in options or "hid" in options:
+        yield "the password of a database is an option of a process"
     backups.add("after a restore, by the role of the service")
     backups.backup()
     if len(backups.folders()) != 2:

@@ -61,6 +61,8 @@ fn of_failed_call(status: &Status) -> Problem {
     match status.code() {
         Code::DeadlineExceeded => Problem::timed_out(),
         _ if status.source().is_some() => unavailable(),
+        // A service accepts smaller messages. JSON can be shorter than what it stands for: `1e9` is a number.
+        Code::OutOfRange => Problem::too_large(),
         // The end of a stream without a status, since services do not return `Unknown` themselves.
         Code::Unavailable | Code::ResourceExhausted | Code::Unknown => unavailable(),
         code => {
@@ -74,6 +76,14 @@ fn unavailable() -> Problem {
     let mut problem = Problem::of(StatusCode::SERVICE_UNAVAILABLE);
     problem.retry_after = Some(RETRY_AFTER);
     problem
+}
+
+#[test]
+fn a_request_that_a_service_does_not_accept_is_too_large() {
+    let message =
+        "Error, decoded message length too large: found 7340032 bytes, the limit is: 4194304 bytes";
+    let problem = Problem::from(Status::new(Code::OutOfRange, message));
+    assert_eq!(problem.status, StatusCode::PAYLOAD_TOO_LARGE);
 }
 
 #[test]

@@ -25,6 +25,8 @@ async fn a_page_links_to_the_next_one() {
     assert_eq!(page.ok().as_array().unwrap().len(), 2);
     let next = r#"</api/projects?limit=2&q=x%20y&cursor=b%2F2>; rel="next""#;
     assert_eq!(page.header("link"), next);
+    let page = api.get("/api/projects?%63ursor=old&limit=2&q=x%20y").await;
+    assert_eq!(page.header("link"), next);
 }
 
 #[tokio::test]
@@ -39,6 +41,14 @@ async fn a_limit_is_between_1_and_1000() {
         let answer = api.get(&format!("/api/projects?limit={limit}")).await;
         assert_eq!(answer.invalid_fields(), ["/limit"]);
     }
+}
+
+#[tokio::test]
+async fn parameters_beside_an_empty_one_count_however_long_they_are() {
+    let api = Api::start().await;
+    let long = "(".repeat(30_000);
+    let answer = api.get(&format!("/api/projects?cursor=&q={long}&limit=0")).await;
+    assert_eq!(answer.invalid_fields(), ["/limit"]);
 }
 
 #[tokio::test]

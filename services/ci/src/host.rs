@@ -83,16 +83,24 @@ fn is_link(url: &str) -> bool {
     url.starts_with("https://") || url.starts_with("http://")
 }
 
+/// A space without width. Hosts look for `@name` and `#1` when backslashes and entities are gone, so only something
+/// between breaks them.
+const BREAK: char = '\u{200b}';
+
 /// Returns Markdown of the server without HTML, images, code, mentions and commands of the host, such as
 /// `/merge` at the beginning of a line.
 fn inert(text: &str) -> String {
     let (mut inert, mut is_escaped) = (String::with_capacity(text.len()), false);
     for char in text.chars() {
         let is_first = inert.is_empty() || inert.ends_with('\n');
+        if inert.ends_with('@') || inert.ends_with('#') && char.is_ascii_digit() {
+            inert.push(BREAK);
+        }
         match char {
+            BREAK if inert.ends_with(BREAK) => {}
             '\n' => inert.push('\n'),
             char if char.is_control() => {}
-            '<' | '@' | '!' | '`' if !is_escaped => inert.extend(['\\', char]),
+            '<' | '@' | '!' | '`' | '&' if !is_escaped => inert.extend(['\\', char]),
             '/' if is_first => inert.push_str("\\/"),
             ' ' if is_first => {}
             char => inert.push(char),
@@ -132,9 +140,11 @@ mod tests {
     fn a_verdict_stays_readable_and_commands_nothing() {
         for (text, expected) in [
             ("### [N](https://a/e): failed\n\n| ✅ | a\\_b |\n", None),
-            ("ada\\@example.org \\<b\\>", None),
+            ("ada\\@\u{200b}example.org \\<b\\> \\#\u{200b}1", None),
+            ("\\@ada \\#1 #2", Some("\\@\u{200b}ada \\#\u{200b}1 #\u{200b}2")),
+            ("&#64;ada &commat;all", Some("\\&#\u{200b}64;ada \\&commat;all")),
             ("  /merge\n/close", Some("\\/merge\n\\/close")),
-            ("<img> ![i](x) `c` @all", Some("\\<img> \\![i](x) \\`c\\` \\@all")),
+            ("<img> ![i](x) `c` @all", Some("\\<img> \\![i](x) \\`c\\` \\@\u{200b}all")),
             ("\\\\<b>\r", Some("\\\\\\<b>")),
         ] {
             assert_eq!(inert(text), expected.unwrap_or(text));

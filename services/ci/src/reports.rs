@@ -58,7 +58,12 @@ pub(crate) fn reports(files: Vec<File>, with_attachments: bool) -> anyhow::Resul
         let part = Part { field: "file", name: base_name(&file.path), file };
         let folder = part.file.path.parent().filter(|folder| folders.contains(*folder));
         if let Some(folder) = folder.map(Path::to_owned) {
-            of_folders.entry(folder).or_default().push(part);
+            if is_of_folder(&part.file.path, &folder)? {
+                of_folders.entry(folder).or_default().push(part);
+            } else {
+                let path = part.file.path.display();
+                tracing::warn!("{path} is left out: it is hidden, or a link to a file elsewhere");
+            }
             continue;
         }
         let attached = if with_attachments { attachments(&part.file)? } else { Vec::new() };
@@ -157,17 +162,27 @@ fn roots(report: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(roots)
 }
 
-/// Returns the attachment with this path, unless it is outside of the folders or hidden in them, such
-/// as `.git/config`: a report must not make a job upload its secrets.
+/// Returns whether a file in a folder of results is one of it: tests write the folder, and could put links into it.
+fn is_of_folder(file: &Path, folder: &Path) -> anyhow::Result<bool> {
+    // The path of a folder may be a name only.
+    let folder = Path::new(".").join(folder).canonicalize()?;
+    Ok(shown(file, &[env::current_dir()?.canonicalize()?, folder]).is_some())
+}
+
+/// Returns the attachment with this path.
 fn attachment(path: String, roots: &[PathBuf]) -> Option<Part> {
-    let file = roots.iter().find_map(|root| {
-        let file = root.join(&path).canonicalize().ok()?;
-        let is_inside = roots.iter().any(|root| file.strip_prefix(root).is_ok_and(is_shown));
-        let metadata = fs::metadata(&file).ok()?;
-        let fits = is_inside && metadata.is_file() && metadata.len() > 0;
-        fits.then_some(File { path: file, size: metadata.len() })
-    })?;
+    let file = roots.iter().find_map(|root| shown(&root.join(&path), roots))?;
     Some(Part { field: "attachment", name: path, file })
+}
+
+/// Returns the file with a path, unless it is outside of the folders or hidden in them, such as
+/// `.git/config`: a report must not make a job upload its secrets.
+fn shown(path: &Path, roots: &[PathBuf]) -> Option<File> {
+    let path = path.canonicalize().ok()?;
+    let is_inside = roots.iter().any(|root| path.strip_prefix(root).is_ok_and(is_shown));
+    let metadata = fs::metadata(&path).ok()?;
+    let fits = is_inside && metadata.is_file() && metadata.len() > 0;
+    fits.then_some(File { path, size: metadata.len() })
 }
 
 /// Returns whether neither a file nor one of its folders is hidden.
@@ -201,9 +216,12 @@ mod tests {
 
     #[test]
     fn a_folder_of_allure_results_is_a_request_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("allure")).unwrap();
         let names = ["allure/1-result.json", "allure/2-attachment.png", "junit.xml", "more.xml"];
-        let reports = reports_of(names.map(|name| file(name, 1)).into());
-        let names: Vec<Vec<String>> = requests(reports)
+        let files = names.map(|name| File { path: folder.path().join(name), size: 1 });
+        files.iter().for_each(|file| fs::write(&file.path, "1").unwrap());
+        let names: Vec<Vec<String>> = requests(reports_of(files.into()))
             .into_iter()
             .map(|parts| parts.into_iter().map(|part| part.name).collect())
             .collect();
@@ -252,6 +270,26 @@ mod tests {
         let found: Vec<_> =
             attachments(&report).unwrap().into_iter().map(|part| part.name).collect();
         assert_eq!(found, ["beside.png"], "the current folder is elsewhere");
+    }
+
+    #[test]
+    fn a_folder_of_results_has_no_links_to_files_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let results = folder.path().join("allure");
+        fs::create_dir(&results).unwrap();
+        for name in ["secret", "allure/1-result.json", "allure/2-shot.png", "allure/.env"] {
+            fs::write(folder.path().join(name), "{}").unwrap();
+        }
+        for (link, target) in [("3-log.txt", "../secret"), ("4-log.txt", "2-shot.png")] {
+            std::os::unix::fs::symlink(target, results.join(link)).unwrap();
+        }
+        let names = ["1-result.json", "2-shot.png", ".env", "3-log.txt", "4-log.txt"];
+        let files = names.map(|name| File { path: results.join(name), size: 2 });
+
+        let reports = reports_of(files.into());
+
+        let names: Vec<_> = reports[0].parts.iter().map(|part| part.name.as_str()).collect();
+        assert_eq!((reports.len(), names), (1, vec!["1-result.json", "2-shot.png", "4-log.txt"]));
     }
 
     fn reports_of(files: Vec<File>) -> Vec<Report> {

@@ -2,7 +2,10 @@
 
 use std::{
     future::pending,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -31,7 +34,10 @@ pub(crate) struct LiveLog {
     api: Api,
     lease: String,
     waiting: Mutex<Waiting>,
+    /// Locked while a request is sent.
     sent: tokio::sync::Mutex<Sent>,
+    /// Whether Assay has a part of the log.
+    is_begun: AtomicBool,
 }
 
 /// Output that was not sent yet.
@@ -54,7 +60,8 @@ impl LiveLog {
     /// Creates an empty log of a lease. If it is not enabled, nothing is sent.
     pub(crate) fn new(api: Api, lease: String, is_enabled: bool) -> Self {
         let sent = Sent { size: 0, is_over: !is_enabled };
-        Self { api, lease, waiting: Mutex::default(), sent: tokio::sync::Mutex::new(sent) }
+        let (waiting, sent) = (Mutex::default(), tokio::sync::Mutex::new(sent));
+        Self { api, lease, waiting, sent, is_begun: AtomicBool::default() }
     }
 
     /// Adds output, which is sent soon.
@@ -79,14 +86,17 @@ impl LiveLog {
     }
 
     /// Sends the rest of the output. Returns whether Assay has a log: a test that was soon over has
-    /// none, since its result has the end of its output.
+    /// none, since its result has the end of its output. A server that does not answer delays the result for
+    /// a limited time only.
     pub(crate) async fn flush(&self) -> bool {
-        let is_short = self.waiting().bytes.len() <= MAX_OUTPUT;
-        if is_short && self.sent.lock().await.size == 0 {
-            return false;
-        }
-        let _ = timeout(FLUSH, self.send_waiting(true)).await;
-        self.sent.lock().await.size > 0
+        let rest = async {
+            let is_short = self.waiting().bytes.len() <= MAX_OUTPUT;
+            if !is_short || self.sent.lock().await.size > 0 {
+                self.send_waiting(true).await;
+            }
+        };
+        let _ = timeout(FLUSH, rest).await;
+        self.is_begun.load(Ordering::Relaxed)
     }
 
     async fn send_waiting(&self, is_end: bool) {
@@ -101,6 +111,7 @@ impl LiveLog {
             match self.api.append(&self.lease, &part).await {
                 Ok(state) => {
                     self.waiting().remove(length);
+                    self.is_begun.fetch_or(state.size > 0, Ordering::Relaxed);
                     (sent.size, sent.is_over) = (state.size, state.is_full);
                 }
                 Err(error) if error.is_permanent() => {
@@ -143,7 +154,26 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
+    use tokio::{net::TcpListener, time::Instant};
+
     use super::*;
+    use crate::config::Config;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_does_not_answer_delays_a_result_for_a_limited_time() {
+        let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", silent.local_addr().unwrap());
+        let config = Config::of(&["--url", &url, "--", "true"]).unwrap();
+        let log = LiveLog::new(Api::new(&config).unwrap(), "lease".to_owned(), true);
+        log.write(&[b'x'; 2 * MAX_OUTPUT]);
+        let begun = Instant::now();
+        tokio::select! {
+            biased;
+            () = log.send_waiting(false) => panic!("a request ended"),
+            is_begun = log.flush() => assert!(!is_begun),
+        }
+        assert!(begun.elapsed() < 2 * FLUSH);
+    }
 
     #[test]
     fn parts_end_between_characters() {

@@ -13,6 +13,7 @@ use assay_proto::{
     TestResult,
     execution::{InstanceResultInput, StepResultInput},
 };
+use assay_weight::Weight;
 use rustix::{
     fs::{Mode, OFlags},
     io::Errno,
@@ -65,6 +66,8 @@ fn result_file(path: &Path) -> Result<Option<InstanceResultInput>> {
     if json.len() as u64 > MAX_FILE {
         bail!("the result file exceeds {} MiB", MAX_FILE >> 20);
     }
+    // `{}` stands for a step, which takes a hundred times as much memory.
+    ensure!(!Weight::of(&json).is_excessive(), "the result file has too many values");
     let result: InstanceResultInput =
         serde_json::from_slice(&json).context("the result file is not a valid result")?;
     if result.result() == TestResult::Unspecified {

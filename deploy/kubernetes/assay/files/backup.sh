@@ -3,14 +3,27 @@
 # later ones. The folder of a dump is named after its time, and exists once the dump is complete.
 set -euo pipefail
 umask 077
+
+# Runs a program of PostgreSQL with the database of a service. The password in its URL becomes a variable: others see
+# the options of a process.
+connected() {
+    local file=${1^^}_URL_FILE url password
+    url=$(<"${!file}")
+    if [[ $url =~ ^([^:]+://[^:/@?]*):([^/@]*)@(.*)$ ]]; then
+        url=${BASH_REMATCH[1]}@${BASH_REMATCH[3]} password=${BASH_REMATCH[2]//\\/\\\\}
+        printf -v password %b "${password//%/\\x}"
+    fi
+    PGPASSWORD=${password-${PGPASSWORD-}} "$2" --dbname="$url" "${@:3}"
+}
+
 backups=${BACKUPS:-/backup}
 while folder=$backups/$(date --utc +%Y-%m-%dT%H%M%SZ) && [[ -e $folder ]]; do sleep 1; done
 
 rm -rf "$backups"/*.partial
 mkdir "$folder.partial"
 for service in execution catalog notification identity; do
-    file=${service^^}_URL_FILE dump=$folder.partial/$service.dump
-    pg_dump --format=custom --file="$dump" --dbname="$(cat "${!file}")"
+    dump=$folder.partial/$service.dump
+    connected "$service" pg_dump --format=custom --file="$dump"
     pg_restore --list "$dump" >/dev/null
 done
 mv "$folder.partial" "$folder"

@@ -13,15 +13,21 @@ fail() {
     exit 1
 }
 
-# Runs a statement in the database of a service.
-sql() {
-    psql --no-psqlrc --quiet --no-align --tuples-only -v ON_ERROR_STOP=1 --dbname="$(url "$1")" --command="$2"
+# Runs a program of PostgreSQL with the database of a service. The password in its URL becomes a variable: others see
+# the options of a process.
+connected() {
+    local file=${1^^}_URL_FILE url password
+    url=$(<"${!file}")
+    if [[ $url =~ ^([^:]+://[^:/@?]*):([^/@]*)@(.*)$ ]]; then
+        url=${BASH_REMATCH[1]}@${BASH_REMATCH[3]} password=${BASH_REMATCH[2]//\\/\\\\}
+        printf -v password %b "${password//%/\\x}"
+    fi
+    PGPASSWORD=${password-${PGPASSWORD-}} "$2" --dbname="$url" "${@:3}"
 }
 
-# Returns the URL of the owner of a database.
-url() {
-    local file=${1^^}_URL_FILE
-    cat "${!file}"
+# Runs a statement in the database of a service.
+sql() {
+    connected "$1" psql --no-psqlrc --quiet --no-align --tuples-only -v ON_ERROR_STOP=1 --command="$2"
 }
 
 # Everything is checked before anything is replaced.
@@ -34,6 +40,6 @@ for service in "${services[@]}"; do
 done
 for service in "${services[@]}"; do
     sql "$service" 'drop owned by current_user'
-    pg_restore --single-transaction --dbname="$(url "$service")" "$folder/$service.dump"
+    connected "$service" pg_restore --single-transaction "$folder/$service.dump"
     echo "restored the database of $service from $folder"
 done

@@ -190,6 +190,7 @@ async fn errors_have_the_form_of_testrail() {
     let results = format!("add_results_for_cases/{}", run["id"]);
     let unknown = json!({"results": [{"case_id": 7, "status_id": 1}]});
     let untested = json!({"results": [{"case_id": 7, "status_id": 3}]});
+    let long = json!({"name": "a", "description": "x".repeat(9 << 10)});
     for (method, call, body, status) in [
         (Method::GET, "get_suites/99".to_owned(), None, 400),
         (Method::GET, "get_suites/x".to_owned(), None, 400),
@@ -201,6 +202,7 @@ async fn errors_have_the_form_of_testrail() {
         (Method::POST, format!("add_run/{project}"), Some(json!({})), 400),
         (Method::POST, format!("add_run/{project}"), Some(json!([])), 400),
         (Method::POST, format!("add_section/{project}"), Some(json!({"name": " "})), 400),
+        (Method::POST, format!("add_section/{project}"), Some(long), 413),
         (Method::POST, "add_case/99".to_owned(), Some(json!({"title": "a"})), 400),
         (Method::POST, results.clone(), Some(unknown), 400),
         (Method::POST, results.clone(), Some(untested), 400),
@@ -221,6 +223,25 @@ async fn errors_have_the_form_of_testrail() {
     let basic = basic.basic_auth("ada@example.org", Some(&client.token));
     // Other paths accept no Basic authentication.
     assay_testkit::Answer::of(basic).await.expect(401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_of_a_run_may_have_any_type() {
+    let customer = Customer::new().await;
+    let client = Client::new(&customer, "Shop").await;
+    let case = add_cases(&client, &["pays"]).await[0];
+    for (include_all, cases) in [
+        (json!(0), json!("C1")),
+        (json!("no"), json!([])),
+        (json!(false), json!({ "1": 1 })),
+        (json!(false), json!([case, "C7", null, 1.5])),
+    ] {
+        let run = json!({"name": "Nightly", "include_all": include_all, "case_ids": cases});
+        let run = client.post(&format!("add_run/{}", client.project), run).await;
+        let results = json!({"results": [{"case_id": case, "status_id": 1}]});
+        let added = client.post(&format!("add_results_for_cases/{}", run["id"]), results).await;
+        assert_eq!(added[0]["status_id"], 1, "{run}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -118,8 +118,8 @@ impl<S: Send + Sync> FromRequestParts<S> for ExportRequest {
 /// Exports the test cases of a project that are not archived, newest first.
 ///
 /// The export can be imported again. In CSV, an apostrophe is put before a cell that a spreadsheet
-/// would interpret as a formula (one that begins with `=`, `+`, `-`, `@`, a tab or a carriage
-/// return), and an import removes it. With `exact=true`, exports and imports do not change cells.
+/// would interpret as a formula (one that begins with `=`, `+`, `-`, `@`, one of these in full width, a
+/// tab or a line end), and an import removes it. With `exact=true`, exports and imports do not change cells.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/export",
     operation_id = "list_test_cases_as_export", tag = "Test cases", params(ExportQuery, Classification),
@@ -217,10 +217,15 @@ fn csv_records(cases: Vec<TestCaseEntry>, exact: bool) -> Result<Bytes, Failure>
     Ok(records.into_inner()?.into())
 }
 
+/// The beginnings of cells that spreadsheets interpret as formulas: those with full-width characters do so in some
+/// languages.
+const FORMULAS: [char; 11] =
+    ['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+
 /// Puts an apostrophe before a cell that a spreadsheet would interpret as a formula, and before one
 /// that an import would otherwise change.
 fn escape_formula(cell: &str) -> Cow<'_, str> {
-    let formula = cell.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let formula = cell.trim_start_matches('\'').starts_with(FORMULAS);
     if formula { format!("'{cell}").into() } else { cell.into() }
 }
 
@@ -235,7 +240,18 @@ mod tests {
 
     #[test]
     fn no_cell_is_a_formula_unless_the_export_is_exact() {
-        for formula in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "'=1"] {
+        for formula in [
+            "=1+1",
+            "+1",
+            "-1",
+            "@SUM(A1)",
+            "\t=1",
+            "\r=1",
+            "\n=1",
+            "'=1",
+            "\u{ff1d}1",
+            "\u{ff20}A1",
+        ] {
             assert_eq!(escape_formula(formula), format!("'{formula}"));
         }
         for text in ["", "a=1", "1-1", "'tis", "'"] {

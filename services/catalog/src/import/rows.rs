@@ -163,11 +163,15 @@ fn read_csv(mut body: impl BufRead, rows: &mut Rows<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
+/// The beginnings of cells that spreadsheets interpret as formulas: those with full-width characters do so in some
+/// languages.
+const FORMULAS: [char; 11] =
+    ['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+
 /// Returns the text of a cell without the apostrophe that an export adds, so that a spreadsheet does not
 /// run the text as a formula.
 fn without_apostrophe(cell: &str) -> &str {
-    let is_formula =
-        |rest: &str| rest.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let is_formula = |rest: &str| rest.trim_start_matches('\'').starts_with(FORMULAS);
     cell.strip_prefix('\'').filter(|rest| is_formula(rest)).unwrap_or(cell)
 }
 
@@ -235,15 +239,17 @@ mod tests {
 
     #[test]
     fn an_apostrophe_before_a_formula_is_removed_unless_the_import_is_exact() {
-        let csv = "Name,Description\n'=1+1,'tis\n'-a,''@b\n=2,'\n";
+        let csv = "Name,Description\n'=1+1,'tis\n'-a,''@b\n=2,'\n'\u{ff1d}3,\"'\n=4\"\n";
         let names = |exact| {
             let target = ImportTestCasesTarget { exact, ..target(ImportFormat::Csv) };
             let rows = read_all(csv.as_bytes(), &target).unwrap();
             rows.into_iter().map(|row| (row.input.name, row.input.description)).collect::<Vec<_>>()
         };
-        let rows = |rows: [(&str, &str); 3]| rows.map(|(a, b)| (a.to_owned(), b.to_owned()));
-        assert_eq!(names(false), rows([("=1+1", "'tis"), ("-a", "'@b"), ("=2", "'")]));
-        assert_eq!(names(true), rows([("'=1+1", "'tis"), ("'-a", "''@b"), ("=2", "'")]));
+        let rows = |rows: [(&str, &str); 4]| rows.map(|(a, b)| (a.to_owned(), b.to_owned()));
+        let last = ("\u{ff1d}3", "\n=4");
+        assert_eq!(names(false), rows([("=1+1", "'tis"), ("-a", "'@b"), ("=2", "'"), last]));
+        let last = ("'\u{ff1d}3", "'\n=4");
+        assert_eq!(names(true), rows([("'=1+1", "'tis"), ("'-a", "''@b"), ("=2", "'"), last]));
     }
 
     #[test]

@@ -19,6 +19,9 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum size of an answer, in bytes. A page has 100 comments of at most a megabyte.
 const LARGEST: u64 = 128 << 20;
 
+/// Maximum size of an answer that refuses a request, in bytes.
+const LARGEST_PROBLEM: u64 = 64 << 10;
+
 /// Maximum length of a message of the host, in characters.
 const LONGEST: usize = 500;
 
@@ -102,7 +105,7 @@ impl Rest {
         if status.is_success() {
             return answer.json(LARGEST).await.context(what);
         }
-        let problem: Value = answer.json(LARGEST).await.unwrap_or_default();
+        let problem: Value = answer.json(LARGEST_PROBLEM).await.unwrap_or_default();
         let message = problem.get("message").or(problem.get("error"));
         let message = message.map(Value::to_string).unwrap_or_default();
         let message = harmless(&message, LONGEST);

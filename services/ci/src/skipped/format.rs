@@ -29,6 +29,25 @@ pub(super) fn lines(format: Format, tests: &[(&str, &str)]) -> Vec<String> {
     }
 }
 
+/// Returns whether a test can be left out without others. The identifiers are those in reports, and could be
+/// what a runner takes for several tests.
+pub(super) fn is_one(format: Format, identifier: &str) -> bool {
+    match format {
+        // All tests are left out whose node ids begin with this one: without a test, whole folders.
+        Format::Pytest => {
+            let node = node(identifier, |path| Path::new(path).is_file());
+            node.rsplit_once("::").is_some_and(|(file, test)| !file.is_empty() && !test.is_empty())
+        }
+        // Lists, methods that are joined by `+`, patterns, negated ones, and classes.
+        Format::Surefire => {
+            let several = [',', '+', '*', '?', '!', '#', '%', '/', '\\'];
+            let method = method(identifier);
+            !method.contains(several) && method.split('.').all(|part| !part.is_empty())
+        }
+        Format::Names | Format::Playwright | Format::Jest | Format::Go => true,
+    }
+}
+
 /// Returns the node id that pytest gives a test with this identifier, such as
 /// `tests/test_shop.py::TestPay::test_card[visa]`. Modules are files, and classes are not.
 fn node(identifier: &str, is_file: impl Fn(&str) -> bool) -> String {
@@ -74,11 +93,16 @@ fn jest(_: &str, name: &str) -> String {
 
 /// Returns the method of a class. All of its parameters are left out together.
 fn surefire(identifier: &str, _: &str) -> String {
-    let method = identifier.split(['(', '[', '{']).next().unwrap_or(identifier).trim_end();
+    let method = method(identifier);
     match method.rsplit_once('.') {
         Some((class, method)) => format!("!{class}#{method}"),
         None => format!("!{method}"),
     }
+}
+
+/// Returns an identifier of JUnit without parameters.
+fn method(identifier: &str) -> &str {
+    identifier.split(['(', '[', '{']).next().unwrap_or(identifier).trim_end()
 }
 
 /// Returns a pattern for each part of the name of a test. Go matches them one by one.
@@ -114,6 +138,30 @@ mod tests {
             ("alone", "alone"),
         ] {
             assert_eq!(node(identifier, |path| files.contains(&path)), expected);
+        }
+    }
+
+    #[test]
+    fn identifiers_that_stand_for_several_tests_leave_out_none() {
+        for (identifier, pytest, surefire) in [
+            ("tests.test_shop.test_pay[a,b*]", true, true),
+            ("com.acme.PayTest.card(int, int[])[1]", true, true),
+            ("a.b::c", true, true),
+            ("tests", false, true),
+            ("tests/test_shop.py", true, false),
+            ("tests/test_shop.py::", false, false),
+            ("::", false, true),
+            ("", false, false),
+            ("com.acme.PayTest.", false, false),
+            (".card", true, false),
+            ("a.b,!com.acme.*", true, false),
+            ("a.b+card", true, false),
+            ("a.Test?.b", true, false),
+            ("%regex[.*]", false, false),
+        ] {
+            assert_eq!(is_one(Format::Pytest, identifier), pytest, "{identifier}");
+            assert_eq!(is_one(Format::Surefire, identifier), surefire, "{identifier}");
+            assert!(is_one(Format::Go, identifier), "{identifier}");
         }
     }
 

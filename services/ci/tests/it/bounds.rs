@@ -1,9 +1,16 @@
 //! Answers without an end, and ids that are paths.
 
-use std::{fs, time::Duration};
+use std::{
+    fs,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use axum::{
-    Router,
+    Json, Router,
     body::{Body, Bytes},
     http::StatusCode,
     routing::post,
@@ -11,7 +18,7 @@ use axum::{
 use futures::stream;
 use serde_json::json;
 
-use super::{assay, complete, execution, serve};
+use super::{PROJECT, assay, complete, execution, run, serve};
 
 /// Returns a body that never ends.
 fn endless(start: &'static str, chunk: &'static [u8]) -> Body {
@@ -79,4 +86,23 @@ async fn answers_that_are_not_an_execution_are_refused_at_once() {
         let (code, output) = tokio::time::timeout(Duration::from_secs(10), run).await.unwrap();
         assert_eq!(code, 3, "{output}");
     }
+}
+
+#[tokio::test]
+async fn pages_without_an_end_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let app = Router::new().fallback(async move || {
+        let next = count.fetch_add(1, Ordering::Relaxed);
+        let link = format!("</api/projects?cursor={next}>; rel=\"next\"");
+        let test = json!({"TestCaseIdentifier": "x".repeat(8 << 20), "TestCaseName": "a"});
+        ([("link", link)], Json(json!([test])))
+    });
+    let url = serve(app).await;
+    let (code, output) =
+        run(&url, folder.path(), &[], &format!("skipped --project {PROJECT}")).await;
+    assert_eq!(code, 3, "{output}");
+    assert!(output.contains("more than"), "{output}");
+    assert!(asked.load(Ordering::Relaxed) < 10);
 }

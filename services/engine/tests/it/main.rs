@@ -229,6 +229,18 @@ async fn a_result_file_that_is_a_link_or_a_pipe_is_a_failure_of_the_engine() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_result_file_with_too_many_values_is_a_failure_of_the_engine() {
+    let (url, received) = serve(|before| leases(usize::from(before == 0))).await;
+    let command = r#"{ printf '{"Result":"Passed","Steps":[{}'; yes ',{}' | head -n 2000000 | tr -d '\n'
+        printf ']}'; } > "$ASSAY_RESULT_FILE""#;
+    run(&url, command, Duration::from_secs(6)).await;
+    let received = received.lock().unwrap();
+    let done = received.iter().find(|(path, _)| path.ends_with("/complete"));
+    let (_, body) = done.unwrap_or_else(|| panic!("{received:?}"));
+    assert!(body.contains("too many values"), "{body}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn background_processes_do_not_keep_a_test_from_ending() {
     for command in ["sleep 100 & echo started", "setsid sleep 20 & echo started"] {
         let (url, received) = serve(|before| leases(usize::from(before == 0))).await;

@@ -55,7 +55,7 @@ impl RunService {
         if let Some(steps) = linking(&stored, &record.key)? {
             attempts::replace_steps(&mut tx, customer, &attempt, &steps).await?;
         }
-        let numbered = store::assign(&mut tx, customer, Kind::Attachment, &[record]).await?;
+        let numbered = store::assign(&mut tx, customer, Kind::Attachment, &[record], false).await?;
         tx.commit().await.map_err(Fault::from)?;
         drop(writer);
         let missing = || Fault::internal("an attachment has no number");

@@ -1,6 +1,6 @@
 //! The results in the body of a request, as clients of TestRail send them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use assay_formats::{Attempt, Nature, Problem, Step, Test, parse_lenient_from, parse_seconds};
 use assay_proto::{Fault, TestResult};
@@ -205,12 +205,12 @@ pub(super) fn tests(sent: Vec<Sent>, identifiers: &HashMap<i64, String>) -> Vec<
     tests
 }
 
-/// The details of a run, as far as they matter to its results.
+/// The details of a run, as far as they matter to its results. They are what a client has sent, of any type.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Selection {
-    include_all: Option<bool>,
-    case_ids: Option<Vec<i64>>,
+    include_all: Value,
+    case_ids: Value,
 }
 
 impl Selection {
@@ -218,11 +218,14 @@ impl Selection {
         serde_json::from_str(details).map_err(Fault::internal)
     }
 
-    /// Returns a filter of the test cases that are not part of the run.
+    /// Returns a filter of the test cases that are not part of the run. A run is limited by `false` and a list only.
     pub(super) fn excludes(self) -> impl Fn(i64) -> bool {
-        let is_limited = self.include_all == Some(false);
-        let cases = self.case_ids.filter(|_| is_limited);
-        let cases = cases.map(|cases| cases.into_iter().collect::<std::collections::HashSet<_>>());
+        let cases: Option<HashSet<i64>> = match self.case_ids {
+            Value::Array(cases) if self.include_all == Value::Bool(false) => {
+                Some(cases.iter().filter_map(Value::as_i64).collect())
+            }
+            _ => None,
+        };
         move |case| cases.as_ref().is_some_and(|cases| !cases.contains(&case))
     }
 }

@@ -62,6 +62,12 @@ impl Kind {
         }
     }
 
+    /// Returns the maximum size of the details, in bytes. An answer has those of up to 251 records,
+    /// but of one run only, which may name all test cases of the largest test set.
+    pub(super) fn largest_details(self) -> usize {
+        if self == Self::Run { 2 << 20 } else { 8 << 10 }
+    }
+
     /// Returns the number before the first one that is assigned.
     pub(super) fn before_first(self) -> i64 {
         if self == Self::TestCase { LAST_OF_IDENTIFIERS } else { 0 }

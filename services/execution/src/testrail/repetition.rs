@@ -72,7 +72,7 @@ async fn is_latest(
     let record = |key| Record { scope: execution.0, key, ..Record::default() };
     let records: Vec<Record> = keys(identity, cases.len()).into_iter().map(record).collect();
     let sought: Vec<&Record> = records.iter().collect();
-    let mut stored = store::of_keys(tx, customer, Kind::Result, &sought).await?;
+    let mut stored = store::of_keys(tx, customer, Kind::Result, &sought, true).await?;
     // The last result of each test case in the request is its last attempt.
     let mut of_cases = HashMap::<&str, AttemptOf>::new();
     for (case, Record { scope, key, .. }) in cases.iter().zip(records) {

@@ -67,7 +67,7 @@ impl RunService {
             .zip(attempts)
             .map(|(key, details)| Record { scope: execution.0, key, details })
             .collect();
-        let numbered = store::assign(&mut tx, customer, Kind::Result, &records).await?;
+        let numbered = store::assign(&mut tx, customer, Kind::Result, &records, false).await?;
         tx.commit().await.map_err(Fault::from)?;
         drop((writer, memory));
         let added = numbered.iter().zip(outcomes).map(|(numbered, (test_case, status))| {

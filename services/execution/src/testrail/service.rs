@@ -48,20 +48,16 @@ impl run_service_server::RunService for RunService {
             return Err(too_many().into());
         }
         let records: Vec<Record> =
-            request.records.into_iter().map(record).collect::<Result<_, _>>()?;
+            request.records.into_iter().map(|one| record(kind, one)).collect::<Result<_, _>>()?;
         let mut tx = begin(&self.db).await?;
         if let Some(project) = project
             && deletion::store::is_deleted(&mut *tx, customer, project).await?
         {
             return Err(Fault::NotFound("project").into());
         }
-        let mut numbered = store::assign(&mut tx, customer, kind, &records).await?;
+        let numbered =
+            store::assign(&mut tx, customer, kind, &records, request.with_details).await?;
         tx.commit().await.map_err(Fault::from)?;
-        if !request.with_details {
-            for record in &mut numbered {
-                record.details.clear();
-            }
-        }
         Ok(Response::new(answer(numbered)))
     }
 
@@ -98,6 +94,7 @@ impl run_service_server::RunService for RunService {
     ) -> Result<Response<NumberedRecord>, Status> {
         let customer = Caller::of(&request)?.customer;
         let (kind, request) = (Kind::of(request.get_ref().kind())?, request.into_inner());
+        check_details(kind, &request.details)?;
         let updated =
             store::update(&self.db, customer, kind, request.number, &request.details).await?;
         Ok(Response::new(updated.into()))
@@ -134,15 +131,27 @@ impl run_service_server::RunService for RunService {
     }
 }
 
-fn record(record: NumberedRecord) -> Result<Record, Fault> {
+fn record(kind: Kind, record: NumberedRecord) -> Result<Record, Fault> {
     let NumberedRecord { scope_id, key, details, .. } = record;
     let scope = Uuid::try_parse(&scope_id).map_err(|_| Fault::NotFound("record"))?;
     if key.len() > LONGEST_KEY || key.contains('\0') {
         let problem = format!("must have at most {LONGEST_KEY} bytes, without NUL characters");
         return Err(Fault::invalid("key", problem));
     }
+    check_details(kind, &details)?;
     let details = if details.is_empty() { "{}".to_owned() } else { details };
     Ok(Record { scope, key, details })
+}
+
+fn check_details(kind: Kind, details: &str) -> Result<(), Fault> {
+    let most = kind.largest_details();
+    if details.len() <= most {
+        return Ok(());
+    }
+    let (noun, most) = (kind.noun(), most >> 10);
+    let reason =
+        format!("the fields of a {noun} have too many bytes: at most {most} KiB are stored");
+    Err(Fault::Refused { code: "too_large", reason })
 }
 
 fn too_many() -> Fault {

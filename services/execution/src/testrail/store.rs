@@ -18,22 +18,23 @@ pub(super) struct Record {
     pub(super) details: String,
 }
 
-/// Returns the numbers of records, in their order. Assigns missing ones: two statements for any number
-/// of records, or one if all are known.
+/// Returns the numbers of records, in their order, with their details only if they are wanted.
+/// Assigns missing ones: two statements for any number of records, or one if all are known.
 pub(super) async fn assign(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     kind: Kind,
     records: &[Record],
+    with_details: bool,
 ) -> Result<Vec<Numbered>, Fault> {
     let stated = |record: &&Record| kind == Kind::TestCase && of_identifier(&record.key).is_some();
     let sought: Vec<&Record> = records.iter().filter(|record| !stated(record)).collect();
-    let mut known = of_keys(tx, customer, kind, &sought).await?;
+    let mut known = of_keys(tx, customer, kind, &sought, with_details).await?;
     let is_known = |record: &&Record| known.contains_key(&(record.scope, record.key.clone()));
     if !sought.iter().all(is_known) {
         insert(tx, customer, kind, &sought).await?;
         // A concurrent transaction may have assigned some of them.
-        known = of_keys(tx, customer, kind, &sought).await?;
+        known = of_keys(tx, customer, kind, &sought, with_details).await?;
     }
     let numbered = |record: &Record| match of_identifier(&record.key) {
         Some(number) if kind == Kind::TestCase => Some(Numbered {
@@ -48,18 +49,19 @@ pub(super) async fn assign(
     records.iter().map(|record| numbered(record).ok_or_else(missing)).collect()
 }
 
-/// Returns the records with these keys that have numbers, by scope and key.
+/// Returns the records with these keys that have numbers, by scope and key, with their details if they are wanted.
 pub(super) async fn of_keys(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     kind: Kind,
     records: &[&Record],
+    with_details: bool,
 ) -> Result<HashMap<(Uuid, String), Numbered>, Fault> {
     if records.is_empty() {
         return Ok(HashMap::new());
     }
     let found: Vec<Numbered> = sqlx::query_as(
-        "select n.number, n.scope_id, n.key, n.details
+        "select n.number, n.scope_id, n.key, case when $5 then n.details else '' end as details
          from (select distinct scope_id, key from unnest($3::uuid[], $4::text[])
                    as sought (scope_id, key)) as sought
          join number n on n.customer_id = $1 and n.scope_id = sought.scope_id and n.kind = $2
@@ -69,6 +71,7 @@ pub(super) async fn of_keys(
     .bind(kind.name())
     .bind(column(records, |record| record.scope))
     .bind(column(records, |record| record.key.as_str()))
+    .bind(with_details)
     .fetch_all(&mut **tx)
     .await?;
     Ok(found.into_iter().map(|one| ((one.scope_id, one.key.clone()), one)).collect())

@@ -4,11 +4,13 @@ use anyhow::Result;
 use assay_execution::purge_deleted;
 use assay_proto::{
     TestResult,
-    execution::{Instance, NumberedKind},
+    execution::{
+        AssignNumbersRequest, Instance, NumberedKind, NumberedRecord, UpdateDetailsRequest,
+    },
 };
 use futures::future::{join_all, try_join_all};
 use serde_json::json;
-use tonic::Code;
+use tonic::{Code, Status};
 
 use crate::world::{World, reason};
 
@@ -31,6 +33,36 @@ async fn records_keep_their_numbers() -> Result<()> {
     let found = world.records(&world.user, NumberedKind::Section, vec![3, 2, 9]).await?;
     let found: Vec<_> = found.iter().map(|record| (record.number, &*record.key)).collect();
     assert_eq!(found, [(2, "b"), (3, "c")]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_details_of_a_record_have_a_limit_and_are_returned_if_they_are_wanted() -> Result<()> {
+    let world = World::new().await?;
+    let assign = async |kind: NumberedKind, bytes: usize, with_details| {
+        let record = NumberedRecord {
+            scope_id: world.project.clone(),
+            key: "a".to_owned(),
+            details: json!({ "name": "x".repeat(bytes) }).to_string(),
+            ..NumberedRecord::default()
+        };
+        let project_id = Some(world.project.clone());
+        let records = vec![record];
+        let request = AssignNumbersRequest { project_id, kind: kind.into(), records, with_details };
+        let assigned = world.runs().assign_numbers(world.user.call(request)).await?;
+        Ok::<_, Status>(assigned.into_inner().records.remove(0))
+    };
+    for (kind, most) in [(NumberedKind::Section, 8 << 10), (NumberedKind::Run, 2 << 20)] {
+        let refused = assign(kind, most, true).await.unwrap_err();
+        assert_eq!(reason(&refused), "too_large", "{kind:?}");
+        let number = assign(kind, most / 2, false).await?.number;
+        let details = json!({ "name": "x".repeat(most) }).to_string();
+        let request = UpdateDetailsRequest { kind: kind.into(), number, details };
+        let refused = world.runs().update_details(world.user.call(request)).await.unwrap_err();
+        assert_eq!(reason(&refused), "too_large", "{kind:?}");
+        assert!(assign(kind, 0, true).await?.details.len() > most / 2, "{kind:?}");
+        assert_eq!(assign(kind, 0, false).await?.details, "", "{kind:?}");
+    }
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use assay_weight::Weight;
 use bytes::{Buf, Bytes};
 use reqwest::{Response, StatusCode, header::HeaderName};
 use serde::de::DeserializeOwned;
@@ -14,6 +15,10 @@ use crate::ClientError;
 
 /// Maximum time between two parts of a body. The whole body has the timeout of its request.
 const STALL: Duration = Duration::from_mins(1);
+
+/// Maximum weight of the values of a body that is parsed as a whole, in bytes. It can be many times that of the text:
+/// `{}` stands for a record.
+const HEAVIEST: usize = 256 << 20;
 
 /// A response to a request. Every way to read its body has a limit in bytes.
 pub struct Answer {
@@ -59,15 +64,23 @@ impl Answer {
         Ok(body)
     }
 
-    /// Parses the body.
+    /// Parses the body, as [`parse_json`] does.
     pub async fn json<T: DeserializeOwned>(self, limit: u64) -> Result<T, ClientError> {
-        serde_json::from_slice(&self.bytes(limit).await?).map_err(ClientError::Malformed)
+        parse_json(&self.bytes(limit).await?)
     }
 
     /// Returns a reader of the body for a thread that may block.
     pub fn reader(self, limit: u64) -> BodyReader {
         BodyReader { answer: self, limit, rest: Bytes::new(), handle: Handle::current() }
     }
+}
+
+/// Parses a body. Fails if its values would take too much memory.
+pub fn parse_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, ClientError> {
+    if Weight::of(json).bytes() > HEAVIEST {
+        return Err(ClientError::TooManyValues);
+    }
+    serde_json::from_slice(json).map_err(ClientError::Malformed)
 }
 
 /// Reads a body in a thread that may block.
@@ -90,5 +103,21 @@ impl Read for BodyReader {
         let count = self.rest.len().min(buffer.len());
         self.rest.copy_to_slice(&mut buffer[..count]);
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_is_short_for_what_it_stands_for_is_not_parsed() {
+        let parse = |records: usize| {
+            let body = format!("[{}{{}}]", "{},".repeat(records));
+            parse_json::<Vec<serde_json::Value>>(body.as_bytes())
+        };
+        assert_eq!(parse(9).unwrap().len(), 10);
+        let error = parse(1 << 20).unwrap_err();
+        assert!(matches!(error, ClientError::TooManyValues) && error.is_permanent(), "{error}");
     }
 }

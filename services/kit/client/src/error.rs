@@ -27,6 +27,8 @@ pub enum ClientError {
     Redirected { to: String },
     /// The body of the response has more bytes than this.
     TooLarge { limit: u64 },
+    /// The body of the response has more values than are parsed at once.
+    TooManyValues,
     /// No part of the body arrived for this time.
     Stalled(Duration),
     /// The body of the response is not the JSON that it should be.
@@ -48,7 +50,11 @@ impl ClientError {
             }
             Self::Unreachable(error) => error.is_builder(),
             Self::Stalled(_) | Self::Malformed(_) => false,
-            Self::Redirected { .. } | Self::TooLarge { .. } | Self::Path(_) | Self::Token => true,
+            Self::Redirected { .. }
+            | Self::TooLarge { .. }
+            | Self::TooManyValues
+            | Self::Path(_)
+            | Self::Token => true,
         }
     }
 
@@ -101,6 +107,7 @@ impl fmt::Display for ClientError {
                 visible(redirect::base(to))
             ),
             Self::TooLarge { limit } => write!(f, "the answer has more than {limit} bytes"),
+            Self::TooManyValues => f.write_str("the answer has too many values"),
             Self::Stalled(time) => {
                 write!(f, "no part of the answer arrived for {} seconds", time.as_secs())
             }

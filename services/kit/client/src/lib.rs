@@ -27,7 +27,7 @@ use tokio::time::{Instant, timeout};
 use url::Url;
 
 pub use self::{
-    answer::{Answer, BodyReader},
+    answer::{Answer, BodyReader, parse_json},
     backoff::{Attempts, Backoff},
     error::ClientError,
     foreign::{Foreign, harmless, markdown, visible},

@@ -1,8 +1,8 @@
 //! Patterns of text that differs between runs, which users know and the rules of this crate do not.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
-use regex::{NoExpand, Regex, RegexBuilder};
+use regex::{Regex, RegexBuilder};
 
 /// The text in place of the text that a pattern matches.
 const PLACE: &str = "<noise>";
@@ -44,14 +44,32 @@ impl Noise {
         self.0.is_empty()
     }
 
-    /// Replaces the matches in a line.
+    /// Replaces what the patterns match in a line. Matches that overlap, of one pattern or several, are one.
+    ///
+    /// Each pattern matches the line itself, not what others have replaced: otherwise a line would become seven
+    /// times as long with each pattern.
     pub(crate) fn removed<'l>(&self, line: &'l str) -> Cow<'l, str> {
-        self.0.iter().fold(Cow::Borrowed(line), |line, pattern| {
-            match pattern.replace_all(&line, NoExpand(PLACE)) {
-                Cow::Borrowed(_) => line,
-                Cow::Owned(replaced) => Cow::Owned(replaced),
-            }
-        })
+        let mut matches: Vec<Range<usize>> = Vec::new();
+        for pattern in &self.0 {
+            matches.extend(pattern.find_iter(line).map(Range::from));
+            matches.sort_by_key(|found| found.start);
+            matches.dedup_by(|next, found| {
+                let is_one = next.start < found.end || next.start == found.start;
+                found.end = if is_one { found.end.max(next.end) } else { found.end };
+                is_one
+            });
+        }
+        if matches.is_empty() {
+            return Cow::Borrowed(line);
+        }
+        let (mut removed, mut rest) = (String::with_capacity(line.len()), 0);
+        for found in matches {
+            removed.push_str(&line[rest..found.start]);
+            removed.push_str(PLACE);
+            rest = found.end;
+        }
+        removed.push_str(&line[rest..]);
+        Cow::Owned(removed)
     }
 }
 
@@ -91,6 +109,28 @@ mod tests {
         let without = |text: &str| Failure::of(text).unwrap().fingerprint;
         let text = "RuntimeError: no stock";
         assert_eq!(of(text).fingerprint, without(text));
+    }
+
+    #[test]
+    fn matches_of_several_patterns_are_those_in_the_line() {
+        let removed = |patterns: &[&str]| {
+            Noise::new(patterns.iter().copied()).unwrap().removed("shop 17 at eu-1").into_owned()
+        };
+        assert_eq!(removed(&["eu-[0-9]", "[0-9]+"]), "shop <noise> at <noise>");
+        assert_eq!(removed(&["[0-9]+", "eu-[0-9]"]), "shop <noise> at <noise>");
+        assert_eq!(removed(&["17 at", "at eu"]), "shop <noise>-1");
+        assert_eq!(removed(&["noise", "x"]), "shop 17 at eu-1");
+        assert_eq!(removed(&[r"\bat\b", "[0-9]+", "nois"]), "shop <noise> <noise> eu-<noise>");
+    }
+
+    #[test]
+    fn patterns_that_match_everything_do_not_multiply_a_line() {
+        let patterns: Vec<String> =
+            (0..8).map(|depth| format!("{}.{}", "(".repeat(depth), ")".repeat(depth))).collect();
+        let noise = Noise::new(patterns.iter().map(String::as_str)).unwrap();
+        assert_eq!(noise.removed("four"), PLACE.repeat(4));
+        let edges = Noise::new([r"\b", r"(\b)"]).unwrap();
+        assert_eq!(edges.removed("a 1"), format!("{PLACE}a{PLACE} {PLACE}1{PLACE}"));
     }
 
     #[test]

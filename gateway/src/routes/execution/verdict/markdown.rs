@@ -65,8 +65,12 @@ pub(super) fn name_of(state: VerdictState) -> &'static str {
     }
 }
 
+/// A space without width. Hosts of repositories look for `@name` and `#1` when backslashes are gone, so only
+/// something between breaks them.
+const BREAK: char = '\u{200b}';
+
 /// Escapes everything that Markdown or HTML in it could interpret, and line ends. URLs do not become
-/// links, and characters that change the direction of text have their names in it.
+/// links, nobody is mentioned, and characters that change the direction of text have their names in it.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
@@ -82,6 +86,7 @@ fn escaped(text: &str) -> String {
             }
             c if c.is_ascii_punctuation() && !is_plain(c, &text[..at], &text[at + 1..]) => {
                 escaped.extend(['\\', c]);
+                escaped.extend(matches!(c, '@' | '#').then_some(BREAK));
             }
             c => escaped.push(c),
         }
@@ -149,7 +154,7 @@ mod tests {
             ("a|b\n<b>[x](y)", r"a\|b \<b\>\[x\]\(y\)"),
             ("https://evil.example", r"https\://evil.example"),
             ("WWW.evil.example a: 1.5", r"WWW\.evil.example a: 1.5"),
-            ("ada@evil.example", r"ada\@evil.example"),
+            ("ada@evil.example #1", "ada\\@\u{200b}evil.example \\#\u{200b}1"),
             ("a\u{202e}b\u{1b}[31m\u{0}", r"aU+202Eb\[31m"),
         ] {
             assert_eq!(escaped(text), expected);

@@ -64,3 +64,21 @@ fn several_results_of_a_test_case_are_attempts() {
         tests.iter().map(|test| (test.identifier(), test.attempts.len())).collect();
     assert_eq!(attempts, [("a".to_owned(), 2), ("b".to_owned(), 1)]);
 }
+
+#[test]
+fn a_run_is_limited_by_false_and_a_list_only() {
+    for (details, excludes) in [
+        (json!({}), false),
+        (json!({"include_all": false, "case_ids": [1, 2]}), true),
+        (json!({"include_all": false, "case_ids": ["C7", 7.5, null, 1e300]}), true),
+        (json!({"include_all": false, "case_ids": [1, 7]}), false),
+        (json!({"include_all": false, "case_ids": null}), false),
+        (json!({"include_all": false, "case_ids": {"1": 1}}), false),
+        (json!({"include_all": 0, "case_ids": [1]}), false),
+        (json!({"include_all": "no", "case_ids": "C1"}), false),
+        (json!({"include_all": [], "case_ids": 7}), false),
+    ] {
+        let selection = Selection::of(&details.to_string()).unwrap();
+        assert_eq!(selection.excludes()(7), excludes, "{details}");
+    }
+}

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use assay_proto::Reading;
+use assay_proto::{LARGEST_HEADERS, Reading};
 use axum::Router;
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
 use http::{Request, Response, uri::Authority};
@@ -167,6 +167,7 @@ async fn open(
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_frame_size(FRAME_SIZE)
+        .max_header_list_size(LARGEST_HEADERS)
         .keep_alive_interval(KEEPALIVE_INTERVAL)
         .keep_alive_timeout(KEEPALIVE_TIMEOUT)
         .keep_alive_while_idle(true);

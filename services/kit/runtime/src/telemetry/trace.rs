@@ -69,11 +69,16 @@ pub fn id() -> Option<String> {
     (id != opentelemetry::TraceId::INVALID).then(|| id.to_string())
 }
 
+/// Maximum size of a header of a trace, in bytes. The W3C requires that states of 512 are
+/// propagated. Larger ones would be stored with each event, and could exceed the headers that a
+/// server accepts.
+const LONGEST: usize = 512;
+
 struct Headers<'a>(&'a HeaderMap);
 
 impl Extractor for Headers<'_> {
     fn get(&self, key: &str) -> Option<&str> {
-        self.0.get(key)?.to_str().ok()
+        self.0.get(key)?.to_str().ok().filter(|value| value.len() <= LONGEST)
     }
 
     fn keys(&self) -> Vec<&str> {
@@ -87,6 +92,31 @@ impl Injector for HeadersMut<'_> {
     fn set(&mut self, key: &str, value: String) {
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(key), HeaderValue::try_from(value)) {
             self.0.insert(name, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry::propagation::TextMapPropagator;
+    use opentelemetry_sdk::propagation::TraceContextPropagator;
+
+    use super::*;
+
+    #[test]
+    fn a_state_of_a_trace_is_propagated_unless_it_is_long() {
+        let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let short = format!("one={},two={}", "a".repeat(250), "b".repeat(250));
+        let long = format!("{short},three=c");
+        for (state, propagated) in [(&short, short.as_str()), (&long, "")] {
+            let mut headers = HeaderMap::new();
+            headers.insert("traceparent", HeaderValue::from_static(parent));
+            headers.insert("tracestate", HeaderValue::try_from(state).unwrap());
+            let context = TraceContextPropagator::new()
+                .extract_with_context(&Context::new(), &Headers(&headers));
+            let span = context.span().span_context().clone();
+            assert_eq!(span.trace_id().to_string(), &parent[3..35]);
+            assert_eq!(span.trace_state().header(), propagated);
         }
     }
 }
