@@ -5,6 +5,7 @@ use assay_proto::*;
 
 #[cfg(feature = "sql")]
 mod columns;
+mod fault;
 mod policy;
 mod reply;
 mod result;
