@@ -12,11 +12,14 @@ mod stray;
 mod sweep;
 mod upload;
 
+use std::time::Duration;
+
 use assay_fair::{Shares, Turn};
 use assay_proto::{CustomerId, Fault};
 use assay_runtime::Runtime;
 use assay_storage::{FileStore, FileStoreConfig};
 use sqlx::PgPool;
+use tokio::time::sleep;
 
 pub(crate) use self::contents::Wanted;
 
@@ -38,6 +41,9 @@ impl Default for FileConfig {
 /// bucket.
 const UPLOADS: usize = 16;
 
+/// Time that a request has to end when the program stops. Bytes that it stores until then are counted.
+const LAST_SECONDS: Duration = Duration::from_secs(10);
+
 /// The files: their bytes, their rows and their limits.
 #[derive(Clone)]
 pub struct Files {
@@ -45,7 +51,7 @@ pub struct Files {
     store: FileStore,
     config: FileConfig,
     uploads: Shares,
-    /// Ends with the program, after the requests that append to an upload.
+    /// Ends with the program, after the requests whose bytes it stores.
     runtime: Runtime,
 }
 
@@ -66,6 +72,15 @@ impl Files {
     /// Returns the turn of an upload, which holds a permit while parts of it are in memory.
     fn turn(&self, customer: CustomerId) -> Turn {
         Turn::new(&self.uploads, customer)
+    }
+
+    /// Waits until the program stops, and requests have had their time to end.
+    fn stopped(&self) -> impl Future<Output = ()> + Send + use<> {
+        let stopping = self.runtime.stopping();
+        async move {
+            stopping.cancelled().await;
+            sleep(LAST_SECONDS).await;
+        }
     }
 
     /// Returns the maximum size of the files of a customer, in bytes, if there is one.

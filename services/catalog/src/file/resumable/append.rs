@@ -1,7 +1,5 @@
 //! Requests that append to an upload.
 
-use std::time::Duration;
-
 use assay_auth::Caller;
 use assay_database::begin;
 use assay_proto::{
@@ -11,7 +9,6 @@ use assay_proto::{
 use assay_rpc::body;
 use assay_storage::{Place, Stored, Terms};
 use futures::Stream;
-use tokio::time::sleep;
 use tonic::{Status, Streaming};
 
 use super::{
@@ -21,9 +18,6 @@ use super::{
     store::{self, Claimed, MOST_PARTS},
 };
 use crate::file::{Files, stray};
-
-/// Time that a request has to end when the program stops. Bytes that it stores until then are counted.
-const LAST_SECONDS: Duration = Duration::from_secs(10);
 
 impl Files {
     /// Appends a body to an upload, which may begin with it. Goes on if the client breaks off, so that what has arrived is
@@ -95,14 +89,9 @@ impl Files {
         &self,
         work: impl Future<Output = Result<(), Status>>,
     ) -> Result<(), Status> {
-        let stopping = self.runtime.stopping();
-        let stopped = async {
-            stopping.cancelled().await;
-            sleep(LAST_SECONDS).await;
-        };
         tokio::select! {
             done = work => done,
-            () = stopped => Err(Fault::Unavailable("the catalog").into()),
+            () = self.stopped() => Err(Fault::Unavailable("the catalog").into()),
         }
     }
 
