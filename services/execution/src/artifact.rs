@@ -1,6 +1,7 @@
 //! Artifacts: files that belong to results, such as screenshots and logs.
 
 mod link;
+mod reference;
 pub(crate) mod rules;
 mod service;
 pub(crate) mod staged;
@@ -14,8 +15,8 @@ use assay_database::begin;
 use assay_fair::{Shares, Turn};
 use assay_ledger::{lease, removal};
 use assay_proto::{
-    ArtifactId, CustomerId, ExecutionId, Fault, ShareLinkId, TestReportId,
-    execution::{Artifact, ArtifactEntry, Instance, Step},
+    ArtifactId, CustomerId, ExecutionId, Fault,
+    execution::{Artifact, ArtifactEntry},
 };
 use assay_rpc::list::Slice;
 use assay_runtime::PublicUrl;
@@ -227,45 +228,6 @@ impl Artifacts {
         entries.into_iter().map(link).collect()
     }
 
-    /// Replaces the names of artifacts in an instance by links, which depend on the share link if there is
-    /// one. Names of missing artifacts are removed.
-    pub(crate) async fn resolve(
-        &self,
-        customer: CustomerId,
-        report: TestReportId,
-        share_link: Option<ShareLinkId>,
-        instance: &mut Instance,
-    ) -> Result<(), Fault> {
-        let names: Vec<String> =
-            texts(instance).filter(|text| rules::is_name(text)).cloned().collect();
-        if names.is_empty() {
-            return Ok(());
-        }
-        let found = store::find_by_names(&self.db, customer, report, &names).await?;
-        let expires = store::now(&self.db).await? + link::LIFETIME;
-        for text in texts_mut(instance).filter(|text| rules::is_name(text)) {
-            let id = found.get(text.as_str());
-            let link = |id: &ArtifactId| self.links.link(customer, *id, text, expires, share_link);
-            *text = id.map_or_else(String::new, link);
-        }
-        let earlier = instance.attempts.iter_mut().flat_map(|attempt| &mut attempt.steps);
-        for step in earlier.chain(&mut instance.steps) {
-            step.screenshots.retain(|link| !link.is_empty());
-        }
-        Ok(())
-    }
-
-    /// Removes the links of an instance that are not to artifacts, before [`Artifacts::resolve`].
-    pub(crate) fn remove_foreign(instance: &mut Instance) {
-        for text in texts_mut(instance).filter(|text| !rules::is_name(text)) {
-            text.clear();
-        }
-        let earlier = instance.attempts.iter_mut().flat_map(|attempt| &mut attempt.steps);
-        for step in earlier.chain(&mut instance.steps) {
-            step.screenshots.retain(|link| !link.is_empty());
-        }
-    }
-
     /// Removes the artifacts of an execution: first the files, then the rows.
     pub(crate) async fn remove(
         &self,
@@ -275,53 +237,4 @@ impl Artifacts {
         self.file_store.remove(customer, execution.0).await?;
         store::delete_all(&self.db, customer, execution).await
     }
-}
-
-/// Returns the texts of an instance that may be names of artifacts.
-fn texts(instance: &Instance) -> impl Iterator<Item = &String> {
-    let own = [
-        &instance.artifacts_uri,
-        &instance.report_uri,
-        &instance.debug_log_uri,
-        &instance.execution_log_uri,
-        &instance.installation_log_uri,
-    ];
-    let earlier = instance.attempts.iter().flat_map(|attempt| {
-        [
-            &attempt.artifacts_uri,
-            &attempt.report_uri,
-            &attempt.debug_log_uri,
-            &attempt.execution_log_uri,
-            &attempt.installation_log_uri,
-        ]
-    });
-    let steps = instance.attempts.iter().flat_map(|attempt| &attempt.steps).chain(&instance.steps);
-    let of_steps = steps.flat_map(|step| step.screenshots.iter().chain([&step.thumbnail]));
-    own.into_iter().chain(earlier).chain(of_steps)
-}
-
-/// Returns the same texts as [`texts`], to change them.
-fn texts_mut(instance: &mut Instance) -> impl Iterator<Item = &mut String> {
-    let own = [
-        &mut instance.artifacts_uri,
-        &mut instance.report_uri,
-        &mut instance.debug_log_uri,
-        &mut instance.execution_log_uri,
-        &mut instance.installation_log_uri,
-    ];
-    let earlier = instance.attempts.iter_mut().flat_map(|attempt| {
-        let links = [
-            &mut attempt.artifacts_uri,
-            &mut attempt.report_uri,
-            &mut attempt.debug_log_uri,
-            &mut attempt.execution_log_uri,
-            &mut attempt.installation_log_uri,
-        ];
-        links.into_iter().chain(attempt.steps.iter_mut().flat_map(of_step))
-    });
-    own.into_iter().chain(instance.steps.iter_mut().flat_map(of_step)).chain(earlier)
-}
-
-fn of_step(step: &mut Step) -> impl Iterator<Item = &mut String> {
-    step.screenshots.iter_mut().chain([&mut step.thumbnail])
 }
