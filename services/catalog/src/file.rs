@@ -12,14 +12,11 @@ mod stray;
 mod sweep;
 mod upload;
 
-use std::time::Duration;
-
 use assay_fair::{Shares, Turn};
 use assay_proto::{CustomerId, Fault};
 use assay_runtime::Runtime;
 use assay_storage::{FileStore, FileStoreConfig};
 use sqlx::PgPool;
-use tokio::time::sleep;
 
 pub(crate) use self::contents::Wanted;
 
@@ -40,9 +37,6 @@ impl Default for FileConfig {
 /// Maximum number of uploads of which bytes are in memory at the same time: up to three parts of each, of 5 MiB in a
 /// bucket.
 const UPLOADS: usize = 16;
-
-/// Time that a request has to end when the program stops. Bytes that it stores until then are counted.
-const LAST_SECONDS: Duration = Duration::from_secs(10);
 
 /// The files: their bytes, their rows and their limits.
 #[derive(Clone)]
@@ -72,15 +66,6 @@ impl Files {
     /// Returns the turn of an upload, which holds a permit while parts of it are in memory.
     fn turn(&self, customer: CustomerId) -> Turn {
         Turn::new(&self.uploads, customer)
-    }
-
-    /// Waits until the program stops, and requests have had their time to end.
-    fn stopped(&self) -> impl Future<Output = ()> + Send + use<> {
-        let stopping = self.runtime.stopping();
-        async move {
-            stopping.cancelled().await;
-            sleep(LAST_SECONDS).await;
-        }
     }
 
     /// Returns the maximum size of the files of a customer, in bytes, if there is one.

@@ -2,6 +2,7 @@
 
 mod link;
 mod reference;
+mod room;
 pub(crate) mod rules;
 mod service;
 pub(crate) mod staged;
@@ -19,13 +20,16 @@ use assay_proto::{
     execution::{Artifact, ArtifactEntry},
 };
 use assay_rpc::list::Slice;
-use assay_runtime::PublicUrl;
-use assay_storage::{FileStore, FileStoreConfig, Pieces, Place, Room, Stored, Terms};
+use assay_runtime::{PublicUrl, Runtime};
+use assay_storage::{FileStore, FileStoreConfig, Pieces, Place, Stored, Terms};
 use sqlx::PgPool;
 use tonic::Status;
 
-use self::{link::Links, store::NewArtifact};
-use crate::quota::{Quota, Reserved};
+use self::{
+    link::Links,
+    store::{Announced, NewArtifact},
+};
+use crate::quota::Quota;
 
 /// The artifacts: their files, their rows and their links.
 #[derive(Clone)]
@@ -37,16 +41,18 @@ pub struct Artifacts {
     pub(crate) seal: Seal,
     /// Limits the uploads that are stored.
     uploads: Shares,
-    /// Limits the transactions that insert artifacts.
+    /// Limits the transactions that claim room for artifacts, and insert them.
     shares: Shares,
     pub(crate) quota: Quota,
+    /// Ends with the program, after the uploads that it stores.
+    runtime: Runtime,
 }
 
 /// Maximum number of uploads of which bytes are in memory at the same time: up to three parts of each, of 5 MiB in a
 /// bucket.
 const UPLOADS: usize = 32;
 
-/// Maximum number of transactions that insert artifacts at the same time. Other requests need
+/// Maximum number of transactions that claim room for artifacts, or insert them, at the same time. Other requests need
 /// connections too.
 const WRITERS: usize = 4;
 
@@ -76,13 +82,19 @@ fn is_final(name: &str) -> Fault {
 
 impl Artifacts {
     /// Opens the store. A folder is created if it does not exist.
-    pub fn open(db: &PgPool, config: &ArtifactConfig, quota: Quota) -> anyhow::Result<Self> {
+    pub fn open(
+        runtime: &Runtime,
+        db: &PgPool,
+        config: &ArtifactConfig,
+        quota: Quota,
+    ) -> anyhow::Result<Self> {
         assay_storage::describe_metrics();
         let file_store = FileStore::open(&config.file_store)?;
         let links = Links::new(&config.seal, config.public.public_url.clone())?;
         let seal = Seal::new(&config.seal)?;
         let (uploads, shares) = (Shares::new(UPLOADS), Shares::new(WRITERS));
-        Ok(Self { db: db.clone(), file_store, links, seal, uploads, shares, quota })
+        let (db, runtime) = (db.clone(), runtime.clone());
+        Ok(Self { db, file_store, links, seal, uploads, shares, quota, runtime })
     }
 
     /// Stores an artifact. Replaces one of the same name as soon as the new file is complete.
@@ -90,13 +102,11 @@ impl Artifacts {
         rules::check_name(&new.name)?;
         rules::check_content_type(&new.content_type)?;
         self.file_store.check_size(new.announced.size)?;
-        let announced = new.announced.size.unsigned_abs();
-        let reserved = self.quota.reserve(new.customer, announced).await?;
         let id = ArtifactId::new();
-        let NewArtifact { customer, execution, .. } = new;
-        stray::insert(&self.db, customer, execution, &[id]).await?;
+        let NewArtifact { customer, execution, announced: Announced { size, .. }, .. } = new;
+        self.claim(customer, execution, &[(id, size)]).await?;
         let terms = Terms {
-            room: Some(Room { claimed: announced, more: reserved.claim() }),
+            room: self.room(customer, id, size.unsigned_abs()),
             sha256: new.announced.sha256,
             renew: stray::renewal(&self.db, customer, id),
             turn: Some(Turn::new(&self.uploads, customer)),
@@ -112,7 +122,7 @@ impl Artifacts {
                 return Err(unstored.status);
             }
         };
-        match self.become_artifact(&new, id, size, reserved).await {
+        match self.insert(&new, id, size).await {
             Ok((replaced, expires)) => {
                 if let Some(replaced) = replaced {
                     self.remove_file(customer, execution, replaced).await;
@@ -126,21 +136,6 @@ impl Artifacts {
                 Err(fault.into())
             }
         }
-    }
-
-    /// Inserts the artifact of a stored file, whose room was reserved. Returns the artifact that it replaces, and when a
-    /// link to it expires.
-    async fn become_artifact(
-        &self,
-        new: &NewArtifact,
-        id: ArtifactId,
-        size: i64,
-        reserved: Reserved,
-    ) -> Result<(Option<ArtifactId>, i64), Fault> {
-        let _share = self.shares.acquire(new.customer).await?;
-        let inserted = self.insert(new, id, size).await?;
-        reserved.count(size);
-        Ok(inserted)
     }
 
     /// Removes a file that is not an artifact. If this fails, [`Artifacts::sweep`] does it later.
@@ -191,6 +186,7 @@ impl Artifacts {
         id: ArtifactId,
         size: i64,
     ) -> Result<(Option<ArtifactId>, i64), Fault> {
+        let _share = self.shares.acquire(new.customer).await?;
         let mut tx = begin(&self.db).await?;
         let has_ended = store::lock_execution(&mut tx, new.customer, new.execution).await?;
         if let Some(lease) = new.lease {
@@ -202,7 +198,7 @@ impl Artifacts {
         }
         stray::adopt(&mut *tx, new.customer, id).await?;
         if let Some(replaced) = replaced {
-            stray::insert(&mut *tx, new.customer, new.execution, &[replaced]).await?;
+            stray::insert(&mut *tx, new.customer, new.execution, &[(replaced, 0)]).await?;
         }
         let expires = store::now(&mut *tx).await? + link::LIFETIME;
         tx.commit().await?;

@@ -8,7 +8,7 @@ use assay_proto::{
 };
 use assay_storage::Pieces;
 use bytes::Bytes;
-use futures::{FutureExt, future::BoxFuture, stream};
+use futures::stream;
 use tokio::time::timeout;
 use tonic::{Status, Streaming};
 
@@ -49,11 +49,10 @@ fn broken() -> Fault {
 }
 
 impl Opened {
-    /// Returns the pieces of the file. They break off when the program has `stopped`.
-    pub(super) fn contents(self, stopped: impl Future<Output = ()> + Send + 'static) -> Pieces {
-        let Self { messages, first, .. } = self;
-        let (first, stopped) = (Some(first), stopped.boxed());
-        let contents = Contents { messages, first, stopped, is_complete: false };
+    /// Returns the pieces of the file.
+    pub(super) fn contents(self) -> Pieces {
+        let contents =
+            Contents { messages: self.messages, first: Some(self.first), is_complete: false };
         Box::pin(stream::try_unfold(contents, |mut contents| async move {
             Ok(contents.next().await?.map(|piece| (piece, contents)))
         }))
@@ -63,7 +62,6 @@ impl Opened {
 struct Contents {
     messages: Streaming<UploadFileRequest>,
     first: Option<UploadFileRequest>,
-    stopped: BoxFuture<'static, ()>,
     is_complete: bool,
 }
 
@@ -74,10 +72,7 @@ impl Contents {
         }
         let message = match self.first.take() {
             Some(first) => first,
-            None => tokio::select! {
-                message = self.messages.message() => message?.ok_or_else(broken)?,
-                () = &mut self.stopped => return Err(Fault::Unavailable("the catalog").into()),
-            },
+            None => self.messages.message().await?.ok_or_else(broken)?,
         };
         if message.head.is_some() {
             let problem = "must be one file: send each file in a request of its own";

@@ -6,7 +6,7 @@ use assay_proto::{
     ContentId, CustomerId, Fault, ProjectId,
     catalog::{StoredFile, UploadFileHead, UploadFileRequest},
 };
-use assay_storage::{Claim, Place, Room, Stored, Terms};
+use assay_storage::{Claim, Place, Room, Stored, Terms, pieces_until};
 use futures::FutureExt;
 use sqlx::{PgExecutor, PgTransaction};
 use tonic::{Status, Streaming};
@@ -45,7 +45,7 @@ impl Files {
             renew: stray::renewal(&self.db, place),
             turn: Some(self.turn(caller.customer)),
         };
-        let contents = opened.contents(self.stopped());
+        let contents = pieces_until(opened.contents(), self.runtime.end_of_calls());
         let stored = match self.store.receive(place, contents, terms).await {
             Ok(stored) => stored,
             Err(unstored) => return Err(self.discard(place, unstored).await),

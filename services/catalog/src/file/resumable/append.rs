@@ -84,14 +84,14 @@ impl Files {
         Ok(store::get(&self.db, writer.customer, writer.project, writer.upload).await?)
     }
 
-    /// Does work that must not outlive the program.
+    /// Does work that must not outlive the program. Bytes that it stores until then are counted.
     async fn before_the_end(
         &self,
         work: impl Future<Output = Result<(), Status>>,
     ) -> Result<(), Status> {
         tokio::select! {
             done = work => done,
-            () = self.stopped() => Err(Fault::Unavailable("the catalog").into()),
+            () = self.runtime.end_of_calls() => Err(Fault::Unavailable("the catalog").into()),
         }
     }
 
