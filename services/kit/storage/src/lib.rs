@@ -131,6 +131,11 @@ impl FileStore {
         Ok(Self { store: Arc::new(store), folder: Some(folder.into()), largest })
     }
 
+    /// Returns the maximum size of a file, in bytes.
+    pub fn largest(&self) -> i64 {
+        i64::try_from(self.largest).unwrap_or(i64::MAX)
+    }
+
     /// Fails if a file of this size in bytes would be larger than files may be.
     pub fn check_size(&self, size: i64) -> Result<(), Fault> {
         let fits = u64::try_from(size).is_ok_and(|size| size <= self.largest);
