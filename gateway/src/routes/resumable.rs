@@ -46,7 +46,8 @@ impl Resource for Upload {}
 /// The response has the path of the upload in `Location`. A client appends to it with `PATCH`. The first bytes may be the
 /// body of this request, of the type `application/offset+octet-stream`: then the upload begins only if all of the body
 /// arrives. The upload is deleted when nothing was appended for 24 hours. Until then, its size counts against the quota of
-/// the customer, or what has arrived if the size is not known yet. With a SHA-256 in `Repr-Digest`, a file that has not arrived as it was sent is rejected with 422 at its end.
+/// the customer, or what has arrived if the size is not known yet. With a SHA-256 in `Repr-Digest`, a file that has not
+/// arrived as it was sent is rejected with 422 at its end.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/uploads", operation_id = "create_upload",
     tag = "Files",
@@ -137,11 +138,11 @@ async fn get(
 
 /// Appends to an upload.
 ///
-/// Bytes that arrive before a connection breaks are stored, and `Upload-Offset` of the upload shows where to continue. An upload
-/// without a size gets it by `Upload-Length`, with the last bytes or after them, and never another one. With the
-/// last byte, the upload becomes a file: `Content-Location` and `Assay-File-Id` of the response show it. One request
-/// at a time can append to an upload; another one is rejected with 409. With a checksum, the body is stored as a whole or
-/// not at all.
+/// Bytes that arrive before a connection breaks are stored, and `Upload-Offset` of the upload shows where to continue.
+/// An upload without a size gets it by `Upload-Length`, with the last bytes or after them, and never another one. With
+/// the last byte, the upload becomes a file: `Content-Location` and `Assay-File-Id` of the response show it. One
+/// request at a time can append to an upload; another one is rejected with 409. With a checksum, the body is stored as
+/// a whole or not at all.
 #[utoipa::path(
     patch, path = "/api/projects/{projectId}/uploads/{uploadId}",
     operation_id = "append_upload", tag = "Files",

@@ -152,8 +152,9 @@ impl Quota {
         Ok(())
     }
 
-    /// Returns how many bytes a customer has left for files that become artifacts, if there is a limit. Refuses one that
-    /// has fewer than the wanted ones, or none. The transaction records what it claims of them, and others wait for it.
+    /// Returns how many bytes a customer has left for files that become artifacts, if there is a limit. Refuses one
+    /// that has fewer than the wanted ones, or none. The transaction records what it claims of them, and others wait
+    /// for it.
     pub(crate) async fn room(
         &self,
         tx: &mut PgTransaction<'_>,

@@ -37,8 +37,8 @@ use crate::{
 /// The token needs the permissions Read, Write and Execute, and Accept and Reject for reviews. Files
 /// of other tools are first converted to an export in the folder --work; nothing is sent before all of
 /// them are read. If the import is interrupted, the same command continues it: records that exist
-/// already are found by their identifiers, names and keys, and an upload goes on where it broke off. Results keep their times; executions from the
-/// past cause no notifications and mails.
+/// already are found by their identifiers, names and keys, and an upload goes on where it broke off. Results keep their
+/// times; executions from the past cause no notifications and mails.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Import {
     #[command(flatten)]

@@ -19,8 +19,8 @@ use super::{
 use crate::project::store as projects;
 
 impl Files {
-    /// Receives and stores a file. Goes on if the client breaks off, so that nothing is left of the file, and its room is
-    /// free at once.
+    /// Receives and stores a file. Goes on if the client breaks off, so that nothing is left of the file, and its room
+    /// is free at once.
     pub(super) async fn receive(
         &self,
         caller: &Caller,

@@ -1,5 +1,5 @@
-//! Room for files in the quota of their customer. It is claimed in the row of a file before the file is stored, where all
-//! replicas count it, and is free when the row goes.
+//! Room for files in the quota of their customer. It is claimed in the row of a file before the file is stored, where
+//! all replicas count it, and is free when the row goes.
 
 use assay_database::begin;
 use assay_proto::{ArtifactId, CustomerId, ExecutionId, Fault};
@@ -10,7 +10,8 @@ use super::{Artifacts, stray};
 use crate::quota::Kind;
 
 impl Artifacts {
-    /// Records files before they are stored, and claims room of these sizes for them. Refuses a customer that has less left.
+    /// Records files before they are stored, and claims room of these sizes for them. Refuses a customer that has less
+    /// left.
     pub(super) async fn claim(
         &self,
         customer: CustomerId,

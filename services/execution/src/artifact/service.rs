@@ -145,8 +145,8 @@ impl Artifacts {
         self.store_apart(artifact, file).await
     }
 
-    /// Stores a file in a task of its own, which goes on if the client breaks off, so that nothing is left of the file, and
-    /// its room is free at once.
+    /// Stores a file in a task of its own, which goes on if the client breaks off, so that nothing is left of the file,
+    /// and its room is free at once.
     async fn store_apart(&self, new: NewArtifact, file: Pieces) -> Result<Artifact, Status> {
         let (this, file) = (self.clone(), pieces_until(file, self.runtime.end_of_calls()));
         let storing = async move { this.store(new, file).await };

@@ -45,8 +45,8 @@ pub(super) async fn of_customer(
     Ok([staged, artifacts, keys, open])
 }
 
-/// Returns the size of the artifacts of a customer, and of files that are to become some, in bytes. Takes turns with other
-/// transactions that ask, until this one ends.
+/// Returns the size of the artifacts of a customer, and of files that are to become some, in bytes. Takes turns with
+/// other transactions that ask, until this one ends.
 pub(super) async fn lock_artifacts(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

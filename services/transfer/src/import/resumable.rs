@@ -50,8 +50,8 @@ impl State {
 }
 
 /// Uploads a file to the project at a path, with its SHA-256: Assay refuses one that has changed since the export was
-/// verified. Continues an upload that an earlier import has begun, or calls `remember` with the id of a new one. Returns the
-/// id of the file.
+/// verified. Continues an upload that an earlier import has begun, or calls `remember` with the id of a new one.
+/// Returns the id of the file.
 pub(super) async fn upload(
     (interface, at): (&Interface, &str),
     (name, media_type): (&str, &str),
@@ -112,8 +112,8 @@ async fn begin(
     Ok((id_of(&begun)?, State::of(&begun)?))
 }
 
-/// Returns the state of an upload that an earlier import has begun; none if it is gone. One that has become a file is of no
-/// use: the project does not have the file any more, or it would have been found.
+/// Returns the state of an upload that an earlier import has begun; none if it is gone. One that has become a file is
+/// of no use: the project does not have the file any more, or it would have been found.
 async fn unfinished(interface: &Interface, path: &str) -> Result<Option<State>> {
     match head(interface, path).await {
         Ok(state) => Ok(Some(state).filter(|state| state.file.is_none())),

@@ -97,8 +97,8 @@ impl Operation {
         self.body.as_ref().map(|(media_type, _)| media_type.as_str())
     }
 
-    /// The names of the headers that the operation requires, with their documented examples. A new upload needs its size, or
-    /// that it comes later.
+    /// The names of the headers that the operation requires, with their documented examples. A new upload needs its
+    /// size, or that it comes later.
     pub(crate) fn required_headers(&self) -> impl Iterator<Item = (&'static str, String)> {
         let parameters = self.definition["parameters"].as_array().into_iter().flatten();
         let is_new_upload = self.definition["operationId"] == "create_upload";

@@ -186,8 +186,8 @@ impl Files {
         recorded
     }
 
-    /// Returns how many bytes an upload lacks: up to the largest size, if its own is not known. Takes the size that the client
-    /// announces. Fails if the body has more, or if the upload has too many parts.
+    /// Returns how many bytes an upload lacks: up to the largest size, if its own is not known. Takes the size that the
+    /// client announces. Fails if the body has more, or if the upload has too many parts.
     async fn lacking(
         &self,
         writer: &Writer,

@@ -12,8 +12,8 @@ use super::{
 use crate::file::{Files, store as files};
 
 impl Files {
-    /// Takes the size of an upload that the client announces. It is recorded with its room, unless the bytes are all there:
-    /// then it is recorded with the file, so that no upload has all of its bytes without a file.
+    /// Takes the size of an upload that the client announces. It is recorded with its room, unless the bytes are all
+    /// there: then it is recorded with the file, so that no upload has all of its bytes without a file.
     pub(super) async fn announce(
         &self,
         writer: &Writer,

@@ -66,7 +66,7 @@ pub(super) async fn insert(
         "insert into upload
              (customer_id, id, project_id, name, content_type, metadata, sha256, size, claimed,
               expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, coalesce($8, 0), now() + interval '{LIFETIME}')"
+         values ($1, $2, $3, $4, $5, $6, $7, $8, coalesce($8::bigint, 0), now() + interval '{LIFETIME}')"
     )));
     insert
         .bind(writer.customer)
