@@ -174,7 +174,7 @@ pub(crate) fn has_code(error: &anyhow::Error, code: &str) -> bool {
     is_of(error, |error| error.has_code(code))
 }
 
-/// Returns whether there is no record at the path of a request.
+/// Returns whether Assay answered that the record of a request does not exist.
 pub(crate) fn is_missing(error: &anyhow::Error) -> bool {
     is_of(error, |error| error.status() == Some(StatusCode::NOT_FOUND))
 }

@@ -146,7 +146,7 @@ impl Files {
         size: Option<i64>,
         body: &mut Arriving,
     ) -> Result<Stored, Status> {
-        // What the upload has claimed counts against the quota, not its parts.
+        // The claim of the upload counts against the quota, not its parts.
         stray::insert(&self.db, place, 0).await?;
         let terms = Terms {
             room: self.room_of_part(writer, size),
