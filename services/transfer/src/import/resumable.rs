@@ -1,7 +1,7 @@
 //! Uploads by tus 1.0: they continue where a connection has broken.
 
 use anyhow::{Context, Result, ensure};
-use assay_client::{Answer, Attempts};
+use assay_client::{Answer, Attempts, ClientError};
 use assay_digest::repr_digest;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use reqwest::{
@@ -88,7 +88,10 @@ pub(super) async fn upload(
                 let waited = attempts.wait_after(error, has_grown, |error| {
                     note(format_args!("the upload of {name} broke off; will continue it: {error}"));
                 });
-                waited.await.with_context(|| format!("PATCH {path}"))?;
+                if let Err(failure) = waited.await {
+                    delete_if_lost(interface, &path, &failure).await?;
+                    return Err(failure).with_context(|| format!("PATCH {path}"));
+                }
                 head(interface, &path).await?
             }
         };
@@ -120,6 +123,15 @@ async fn unfinished(interface: &Interface, path: &str) -> Result<Option<State>> 
         Err(error) if is_missing(&error) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Deletes an upload that cannot become a file any more, so that the next import begins it again.
+async fn delete_if_lost(interface: &Interface, path: &str, failure: &ClientError) -> Result<()> {
+    if failure.has_code("upload_part_missing") {
+        let build = |request: RequestBuilder| request.header(RESUMABLE, "1.0.0");
+        interface.send(Method::DELETE, path, build).await?;
+    }
+    Ok(())
 }
 
 async fn head(interface: &Interface, path: &str) -> Result<State> {
