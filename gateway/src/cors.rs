@@ -20,13 +20,14 @@ use url::Url;
 const REQUEST_HEADERS: &str = "authentication,idempotency-key,last-event-id,traceparent,\
                                x-request-id,authorization,content-type,if-match,if-none-match,\
                                x-file-name,digest,repr-digest,content-digest,range,if-range,\
-                               tus-resumable,upload-length,upload-offset,upload-metadata,\
-                               upload-checksum";
+                               tus-resumable,upload-length,upload-defer-length,upload-offset,\
+                               upload-metadata,upload-checksum";
 
 /// Headers of responses that scripts may read.
 const RESPONSE_HEADERS: &str = "ratelimit,ratelimit-policy,x-request-id,etag,link,location,retry-after,accept-ranges,\
      content-range,content-disposition,repr-digest,content-location,tus-resumable,tus-version,tus-extension,\
-     tus-checksum-algorithm,upload-offset,upload-length,upload-metadata,upload-expires,assay-file-id";
+     tus-checksum-algorithm,upload-offset,upload-length,upload-defer-length,upload-metadata,upload-expires,\
+     assay-file-id";
 
 /// The origin of a web page, such as `https://dashboard.example.org`.
 #[derive(Clone, Debug)]

@@ -37,6 +37,8 @@ const RESUMABLE: HeaderName = HeaderName::from_static("tus-resumable");
 const VERSIONS: HeaderName = HeaderName::from_static("tus-version");
 const OFFSET: HeaderName = HeaderName::from_static("upload-offset");
 const LENGTH: HeaderName = HeaderName::from_static("upload-length");
+/// Whether the client announces the length later.
+const DEFER_LENGTH: HeaderName = HeaderName::from_static("upload-defer-length");
 const METADATA: HeaderName = HeaderName::from_static("upload-metadata");
 const CHECKSUM: HeaderName = HeaderName::from_static("upload-checksum");
 const EXPIRES: HeaderName = HeaderName::from_static("upload-expires");
@@ -49,7 +51,8 @@ pub(crate) fn options(largest: u64) -> impl IntoResponse {
         ("tus-version", VERSION.to_owned()),
         (
             "tus-extension",
-            "creation,creation-with-upload,expiration,checksum,termination".to_owned(),
+            "creation,creation-defer-length,creation-with-upload,expiration,checksum,termination"
+                .to_owned(),
         ),
         ("tus-checksum-algorithm", "sha1,sha256".to_owned()),
         ("tus-max-size", largest.to_string()),
@@ -96,7 +99,7 @@ impl<S: Sync> FromRequest<S> for Creation {
         let headers = request.headers();
         let upload = creation(headers)?;
         if media_type(headers).as_deref() == Some(APPENDED) {
-            return Ok(Self { upload, first: Some(Appended::at(0, request)?) });
+            return Ok(Self { upload, first: Some(Appended::at(0, None, request)?) });
         }
         if headers.contains_key(TRANSFER_ENCODING) || body_size(headers).is_some_and(|n| n > 0) {
             return Err(wrong_type());
@@ -107,7 +110,7 @@ impl<S: Sync> FromRequest<S> for Creation {
 
 fn creation(headers: &HeaderMap) -> Result<UploadCreation, Problem> {
     refuse_digests(headers, true)?;
-    let size = number(headers, &LENGTH)?;
+    let size = length(headers)?;
     let metadata = text(headers, &METADATA)?.unwrap_or_default();
     let mut pairs = pairs(metadata)?;
     let mut value = |name: &str| {
@@ -129,6 +132,8 @@ fn creation(headers: &HeaderMap) -> Result<UploadCreation, Problem> {
 pub(crate) struct Appended {
     /// Position of its first byte.
     pub(crate) offset: i64,
+    /// Size of the file in bytes, if the client announces it now.
+    pub(crate) length: Option<i64>,
     /// Size that the client has announced, in bytes.
     pub(crate) size: Option<i64>,
     /// Name of the algorithm and checksum in hexadecimal digits; empty if the client has sent none.
@@ -146,18 +151,19 @@ impl<S: Sync> FromRequest<S> for Appended {
         }
         refuse_digests(headers, false)?;
         let offset = number(headers, &OFFSET)?;
-        Self::at(offset, request)
+        let length = headers.contains_key(LENGTH).then(|| number(headers, &LENGTH)).transpose()?;
+        Self::at(offset, length, request)
     }
 }
 
 impl Appended {
     /// Takes the body of a request, whose first byte has this position.
-    fn at(offset: i64, request: Request) -> Result<Self, Problem> {
+    fn at(offset: i64, length: Option<i64>, request: Request) -> Result<Self, Problem> {
         let headers = request.headers();
         let size = body_size(headers);
         let checksum = text(headers, &CHECKSUM)?.map(checksum).transpose()?.unwrap_or_default();
         let body = Upload::file_within(request, Bounds::FILE)?;
-        Ok(Self { offset, size, checksum, body })
+        Ok(Self { offset, length, size, checksum, body })
     }
 }
 
@@ -181,7 +187,8 @@ pub(crate) fn headers(upload: &catalog::Upload) -> HeaderMap {
     let metadata = Some(&upload.metadata).filter(|metadata| !metadata.is_empty());
     let headers = [
         (OFFSET, Some(upload.offset.to_string())),
-        (LENGTH, Some(upload.size.to_string())),
+        (LENGTH, upload.size.map(|size| size.to_string())),
+        (DEFER_LENGTH, upload.size.is_none().then(|| "1".to_owned())),
         (METADATA, metadata.cloned()),
         (EXPIRES, expires),
         (CONTENT_LOCATION, path),
@@ -202,6 +209,18 @@ fn number(headers: &HeaderMap, name: &HeaderName) -> Result<i64, Problem> {
     let digits = value.filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
     let number = digits.and_then(|digits| digits.parse().ok());
     number.ok_or_else(|| Problem::malformed(format!("{name}: a number of bytes is required")))
+}
+
+/// Returns the size of the file to upload in bytes; none if the client announces it later.
+fn length(headers: &HeaderMap) -> Result<Option<i64>, Problem> {
+    match headers.get(DEFER_LENGTH) {
+        None => number(headers, &LENGTH).map(Some),
+        Some(later) if later == "1" && !headers.contains_key(LENGTH) => Ok(None),
+        Some(_) => {
+            let problem = "upload-defer-length: must be 1, without upload-length";
+            Err(Problem::malformed(problem))
+        }
+    }
 }
 
 /// Parses the checksum of a body: the name of its algorithm, and the value in base64. Returns the value in hexadecimal
@@ -245,7 +264,7 @@ mod tests {
     fn the_name_and_the_media_type_of_a_file_are_among_its_metadata() {
         let metadata = "filename UHLDvGZwbGFuLnBkZg==,filetype YXBwbGljYXRpb24vcGRm, is_draft";
         let created = creation(&[(LENGTH, "100"), (METADATA, metadata)]).unwrap();
-        assert_eq!((created.name.as_str(), created.size), ("Pr\u{fc}fplan.pdf", 100));
+        assert_eq!((created.name.as_str(), created.size), ("Pr\u{fc}fplan.pdf", Some(100)));
         assert_eq!(
             (created.content_type.as_str(), created.metadata.as_str()),
             ("application/pdf", metadata)
@@ -260,6 +279,11 @@ mod tests {
             assert!(creation(&[(LENGTH, length)]).is_err(), "{length}");
         }
         assert!(creation(&[]).is_err(), "the length is required");
+        assert_eq!(creation(&[(DEFER_LENGTH, "1")]).unwrap().size, None);
+        for deferred in ["", "0", "2", "true"] {
+            assert!(creation(&[(DEFER_LENGTH, deferred)]).is_err(), "{deferred}");
+        }
+        assert!(creation(&[(DEFER_LENGTH, "1"), (LENGTH, "1")]).is_err(), "both");
         for metadata in ["filename ?", "filename YQ==,filename Yg==", "filename /w=="] {
             assert!(creation(&[(LENGTH, "1"), (METADATA, metadata)]).is_err(), "{metadata}");
         }

@@ -46,15 +46,18 @@ impl Resource for Upload {}
 /// The response has the path of the upload in `Location`. A client appends to it with `PATCH`. The first bytes may be the
 /// body of this request, of the type `application/offset+octet-stream`: then the upload begins only if all of the body
 /// arrives. The upload is deleted when nothing was appended for 24 hours. Until then, its size counts against the quota of
-/// the customer. With a SHA-256 in `Repr-Digest`, a file that has not arrived as it was sent is rejected with 422 at its end.
+/// the customer, or what has arrived if the size is not known yet. With a SHA-256 in `Repr-Digest`, a file that has not
+/// arrived as it was sent is rejected with 422 at its end.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/uploads", operation_id = "create_upload",
     tag = "Files",
     params(
         ("Tus-Resumable" = String, Header, description = "The version of the protocol",
             example = "1.0.0"),
-        ("Upload-Length" = i64, Header, description = "The size of the file, in bytes",
-            example = 48_234_496),
+        ("Upload-Length" = Option<i64>, Header, description = "The size of the file, in bytes. Required without \
+            `Upload-Defer-Length`", example = 48_234_496),
+        ("Upload-Defer-Length" = Option<i64>, Header, description = "1 if a `PATCH` has the size of the file, \
+            instead of this request", example = 1),
         ("Upload-Metadata" = String, Header, description = "Pairs of a key and a value in base64, separated by \
             commas: `filename` is the name of the file, without a path, and `filetype` its media type, if it is known",
             example = "filename d2ViLXNob3AtMi40LjEubXNp,filetype YXBwbGljYXRpb24veC1tc2k="),
@@ -98,10 +101,11 @@ async fn send(
     mut files: Files,
     caller: &Caller,
     target: AppendUploadTarget,
-    Appended { offset, size, checksum, body }: Appended,
+    Appended { offset, length, size, checksum, body }: Appended,
 ) -> Result<Upload, Problem> {
     let (checksum_algorithm, checksum) = checksum;
-    let target = AppendUploadTarget { offset, size, checksum_algorithm, checksum, ..target };
+    let target =
+        AppendUploadTarget { offset, length, size, checksum_algorithm, checksum, ..target };
     let first = AppendUploadRequest { target: Some(target), ..AppendUploadRequest::default() };
     let next = |Chunk { bytes, last, .. }| AppendUploadRequest { target: None, chunk: bytes, last };
     let upload = body.deliver(first, next, DELIVERY, async |messages| {
@@ -134,10 +138,11 @@ async fn get(
 
 /// Appends to an upload.
 ///
-/// Bytes that arrive before a connection breaks are stored, and `Upload-Offset` of the upload shows where to continue. With the
-/// last byte, the upload becomes a file: `Content-Location` and `Assay-File-Id` of the response show it. One request
-/// at a time can append to an upload; another one is rejected with 409. With a checksum, the body is stored as a whole or
-/// not at all.
+/// Bytes that arrive before a connection breaks are stored, and `Upload-Offset` of the upload shows where to continue.
+/// An upload without a size gets it by `Upload-Length`, with the last bytes or after them, and never another one. With
+/// the last byte, the upload becomes a file: `Content-Location` and `Assay-File-Id` of the response show it. One
+/// request at a time can append to an upload; another one is rejected with 409. With a checksum, the body is stored as
+/// a whole or not at all.
 #[utoipa::path(
     patch, path = "/api/projects/{projectId}/uploads/{uploadId}",
     operation_id = "append_upload", tag = "Files",
@@ -146,6 +151,8 @@ async fn get(
             example = "1.0.0"),
         ("Upload-Offset" = i64, Header, description = "The number of bytes that are stored",
             example = 0),
+        ("Upload-Length" = Option<i64>, Header, description = "The size of the file in bytes, if the upload has \
+            none yet", example = 48_234_496),
         ("Upload-Checksum" = Option<String>, Header, description = "The SHA-1 or SHA-256 of the body, in base64",
             example = "sha256 47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="),
     ),

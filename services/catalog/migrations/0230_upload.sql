@@ -10,10 +10,12 @@ create table upload (
     metadata text not null,
     -- SHA-256 that the file must have, if the client has sent one.
     sha256 bytea,
-    -- Size of the file, in bytes.
-    size bigint not null,
+    -- Size of the file, in bytes; null until the client has announced it.
+    size bigint,
     -- Number of bytes that are stored. It is the size only if there is a file.
     received bigint not null default 0,
+    -- Number of bytes that count against the quota until there is a file: the size, or what has arrived without one.
+    claimed bigint not null default 0,
     -- File that the upload has become. It may have been deleted since.
     file_id uuid,
     -- Request that appends to the upload, if there is one. It renews the time.
@@ -27,7 +29,7 @@ create table upload (
 create index upload_project_idx on upload (customer_id, project_id);
 
 -- For the number and the size of the uploads of a customer that are not complete.
-create index upload_incomplete_idx on upload (customer_id) include (size) where file_id is null;
+create index upload_incomplete_idx on upload (customer_id) include (claimed) where file_id is null;
 
 -- For the removal of expired uploads, over all customers.
 create index upload_expires_at_idx on upload (expires_at);

@@ -45,7 +45,7 @@ pub struct Files {
     store: FileStore,
     config: FileConfig,
     uploads: Shares,
-    /// Ends with the program, after the requests that append to an upload.
+    /// Ends with the program, after the requests whose bytes it stores.
     runtime: Runtime,
 }
 

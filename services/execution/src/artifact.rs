@@ -1,6 +1,8 @@
 //! Artifacts: files that belong to results, such as screenshots and logs.
 
 mod link;
+mod reference;
+mod room;
 pub(crate) mod rules;
 mod service;
 pub(crate) mod staged;
@@ -14,17 +16,20 @@ use assay_database::begin;
 use assay_fair::{Shares, Turn};
 use assay_ledger::{lease, removal};
 use assay_proto::{
-    ArtifactId, CustomerId, ExecutionId, Fault, ShareLinkId, TestReportId,
-    execution::{Artifact, ArtifactEntry, Instance, Step},
+    ArtifactId, CustomerId, ExecutionId, Fault,
+    execution::{Artifact, ArtifactEntry},
 };
 use assay_rpc::list::Slice;
-use assay_runtime::PublicUrl;
-use assay_storage::{FileStore, FileStoreConfig, Pieces, Place, Room, Stored, Terms};
+use assay_runtime::{PublicUrl, Runtime};
+use assay_storage::{FileStore, FileStoreConfig, Pieces, Place, Stored, Terms};
 use sqlx::PgPool;
 use tonic::Status;
 
-use self::{link::Links, store::NewArtifact};
-use crate::quota::{Quota, Reserved};
+use self::{
+    link::Links,
+    store::{Announced, NewArtifact},
+};
+use crate::quota::Quota;
 
 /// The artifacts: their files, their rows and their links.
 #[derive(Clone)]
@@ -36,16 +41,18 @@ pub struct Artifacts {
     pub(crate) seal: Seal,
     /// Limits the uploads that are stored.
     uploads: Shares,
-    /// Limits the transactions that insert artifacts.
+    /// Limits the transactions that claim room for artifacts, and insert them.
     shares: Shares,
     pub(crate) quota: Quota,
+    /// Ends with the program, after the uploads that it stores.
+    runtime: Runtime,
 }
 
 /// Maximum number of uploads of which bytes are in memory at the same time: up to three parts of each, of 5 MiB in a
 /// bucket.
 const UPLOADS: usize = 32;
 
-/// Maximum number of transactions that insert artifacts at the same time. Other requests need
+/// Maximum number of transactions that claim room for artifacts, or insert them, at the same time. Other requests need
 /// connections too.
 const WRITERS: usize = 4;
 
@@ -75,13 +82,19 @@ fn is_final(name: &str) -> Fault {
 
 impl Artifacts {
     /// Opens the store. A folder is created if it does not exist.
-    pub fn open(db: &PgPool, config: &ArtifactConfig, quota: Quota) -> anyhow::Result<Self> {
+    pub fn open(
+        runtime: &Runtime,
+        db: &PgPool,
+        config: &ArtifactConfig,
+        quota: Quota,
+    ) -> anyhow::Result<Self> {
         assay_storage::describe_metrics();
         let file_store = FileStore::open(&config.file_store)?;
         let links = Links::new(&config.seal, config.public.public_url.clone())?;
         let seal = Seal::new(&config.seal)?;
         let (uploads, shares) = (Shares::new(UPLOADS), Shares::new(WRITERS));
-        Ok(Self { db: db.clone(), file_store, links, seal, uploads, shares, quota })
+        let (db, runtime) = (db.clone(), runtime.clone());
+        Ok(Self { db, file_store, links, seal, uploads, shares, quota, runtime })
     }
 
     /// Stores an artifact. Replaces one of the same name as soon as the new file is complete.
@@ -89,13 +102,11 @@ impl Artifacts {
         rules::check_name(&new.name)?;
         rules::check_content_type(&new.content_type)?;
         self.file_store.check_size(new.announced.size)?;
-        let announced = new.announced.size.unsigned_abs();
-        let reserved = self.quota.reserve(new.customer, announced).await?;
         let id = ArtifactId::new();
-        let NewArtifact { customer, execution, .. } = new;
-        stray::insert(&self.db, customer, execution, &[id]).await?;
+        let NewArtifact { customer, execution, announced: Announced { size, .. }, .. } = new;
+        self.claim(customer, execution, &[(id, size)]).await?;
         let terms = Terms {
-            room: Some(Room { claimed: announced, more: reserved.claim() }),
+            room: self.room(customer, id, size.unsigned_abs()),
             sha256: new.announced.sha256,
             renew: stray::renewal(&self.db, customer, id),
             turn: Some(Turn::new(&self.uploads, customer)),
@@ -111,7 +122,7 @@ impl Artifacts {
                 return Err(unstored.status);
             }
         };
-        match self.become_artifact(&new, id, size, reserved).await {
+        match self.insert(&new, id, size).await {
             Ok((replaced, expires)) => {
                 if let Some(replaced) = replaced {
                     self.remove_file(customer, execution, replaced).await;
@@ -125,21 +136,6 @@ impl Artifacts {
                 Err(fault.into())
             }
         }
-    }
-
-    /// Inserts the artifact of a stored file, whose room was reserved. Returns the artifact that it replaces, and when a
-    /// link to it expires.
-    async fn become_artifact(
-        &self,
-        new: &NewArtifact,
-        id: ArtifactId,
-        size: i64,
-        reserved: Reserved,
-    ) -> Result<(Option<ArtifactId>, i64), Fault> {
-        let _share = self.shares.acquire(new.customer).await?;
-        let inserted = self.insert(new, id, size).await?;
-        reserved.count(size);
-        Ok(inserted)
     }
 
     /// Removes a file that is not an artifact. If this fails, [`Artifacts::sweep`] does it later.
@@ -190,6 +186,7 @@ impl Artifacts {
         id: ArtifactId,
         size: i64,
     ) -> Result<(Option<ArtifactId>, i64), Fault> {
+        let _share = self.shares.acquire(new.customer).await?;
         let mut tx = begin(&self.db).await?;
         let has_ended = store::lock_execution(&mut tx, new.customer, new.execution).await?;
         if let Some(lease) = new.lease {
@@ -201,7 +198,7 @@ impl Artifacts {
         }
         stray::adopt(&mut *tx, new.customer, id).await?;
         if let Some(replaced) = replaced {
-            stray::insert(&mut *tx, new.customer, new.execution, &[replaced]).await?;
+            stray::insert(&mut *tx, new.customer, new.execution, &[(replaced, 0)]).await?;
         }
         let expires = store::now(&mut *tx).await? + link::LIFETIME;
         tx.commit().await?;
@@ -227,45 +224,6 @@ impl Artifacts {
         entries.into_iter().map(link).collect()
     }
 
-    /// Replaces the names of artifacts in an instance by links, which depend on the share link if there is
-    /// one. Names of missing artifacts are removed.
-    pub(crate) async fn resolve(
-        &self,
-        customer: CustomerId,
-        report: TestReportId,
-        share_link: Option<ShareLinkId>,
-        instance: &mut Instance,
-    ) -> Result<(), Fault> {
-        let names: Vec<String> =
-            texts(instance).filter(|text| rules::is_name(text)).cloned().collect();
-        if names.is_empty() {
-            return Ok(());
-        }
-        let found = store::find_by_names(&self.db, customer, report, &names).await?;
-        let expires = store::now(&self.db).await? + link::LIFETIME;
-        for text in texts_mut(instance).filter(|text| rules::is_name(text)) {
-            let id = found.get(text.as_str());
-            let link = |id: &ArtifactId| self.links.link(customer, *id, text, expires, share_link);
-            *text = id.map_or_else(String::new, link);
-        }
-        let earlier = instance.attempts.iter_mut().flat_map(|attempt| &mut attempt.steps);
-        for step in earlier.chain(&mut instance.steps) {
-            step.screenshots.retain(|link| !link.is_empty());
-        }
-        Ok(())
-    }
-
-    /// Removes the links of an instance that are not to artifacts, before [`Artifacts::resolve`].
-    pub(crate) fn remove_foreign(instance: &mut Instance) {
-        for text in texts_mut(instance).filter(|text| !rules::is_name(text)) {
-            text.clear();
-        }
-        let earlier = instance.attempts.iter_mut().flat_map(|attempt| &mut attempt.steps);
-        for step in earlier.chain(&mut instance.steps) {
-            step.screenshots.retain(|link| !link.is_empty());
-        }
-    }
-
     /// Removes the artifacts of an execution: first the files, then the rows.
     pub(crate) async fn remove(
         &self,
@@ -275,53 +233,4 @@ impl Artifacts {
         self.file_store.remove(customer, execution.0).await?;
         store::delete_all(&self.db, customer, execution).await
     }
-}
-
-/// Returns the texts of an instance that may be names of artifacts.
-fn texts(instance: &Instance) -> impl Iterator<Item = &String> {
-    let own = [
-        &instance.artifacts_uri,
-        &instance.report_uri,
-        &instance.debug_log_uri,
-        &instance.execution_log_uri,
-        &instance.installation_log_uri,
-    ];
-    let earlier = instance.attempts.iter().flat_map(|attempt| {
-        [
-            &attempt.artifacts_uri,
-            &attempt.report_uri,
-            &attempt.debug_log_uri,
-            &attempt.execution_log_uri,
-            &attempt.installation_log_uri,
-        ]
-    });
-    let steps = instance.attempts.iter().flat_map(|attempt| &attempt.steps).chain(&instance.steps);
-    let of_steps = steps.flat_map(|step| step.screenshots.iter().chain([&step.thumbnail]));
-    own.into_iter().chain(earlier).chain(of_steps)
-}
-
-/// Returns the same texts as [`texts`], to change them.
-fn texts_mut(instance: &mut Instance) -> impl Iterator<Item = &mut String> {
-    let own = [
-        &mut instance.artifacts_uri,
-        &mut instance.report_uri,
-        &mut instance.debug_log_uri,
-        &mut instance.execution_log_uri,
-        &mut instance.installation_log_uri,
-    ];
-    let earlier = instance.attempts.iter_mut().flat_map(|attempt| {
-        let links = [
-            &mut attempt.artifacts_uri,
-            &mut attempt.report_uri,
-            &mut attempt.debug_log_uri,
-            &mut attempt.execution_log_uri,
-            &mut attempt.installation_log_uri,
-        ];
-        links.into_iter().chain(attempt.steps.iter_mut().flat_map(of_step))
-    });
-    own.into_iter().chain(instance.steps.iter_mut().flat_map(of_step)).chain(earlier)
-}
-
-fn of_step(step: &mut Step) -> impl Iterator<Item = &mut String> {
-    step.screenshots.iter_mut().chain([&mut step.thumbnail])
 }

@@ -202,7 +202,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     lost.start(runtime, &database, Deletions);
     let quota = Quota::new(database.pool(), config.quota);
     quota::spawn(runtime, &database, &quota);
-    let artifacts = Artifacts::open(database.pool(), &config.artifacts, quota)?;
+    let artifacts = Artifacts::open(runtime, database.pool(), &config.artifacts, quota)?;
     let console = ConsoleLinks::new(&config.artifacts.public, config.console);
     retention::spawn(runtime, &database, &artifacts);
     insight::spawn(runtime, &database);

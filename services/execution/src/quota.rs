@@ -1,9 +1,8 @@
 //! Limits on what the clients of a customer leave behind: requests of launches, files, idempotency keys and
 //! executions that have not ended. Their sum is read at most once a second for each customer, and what
 //! this program has accepted since is added, so a limit can be exceeded by what all programs accept
-//! within a second. Files that are arriving count in the program that receives them ([`Reserved`]).
+//! within a second. The limit of artifacts is exact for files: they claim room in the database ([`Quota::room`]).
 
-mod reserved;
 mod store;
 mod watch;
 
@@ -14,10 +13,10 @@ use std::{
 };
 
 use assay_proto::{CustomerId, Fault};
-use sqlx::PgPool;
+use sqlx::{PgPool, PgTransaction};
 
 pub use self::store::{Usage, list};
-pub(crate) use self::{reserved::Reserved, watch::spawn};
+pub(crate) use self::watch::spawn;
 
 /// Time for which a sum is used.
 const FRESH: Duration = Duration::from_secs(1);
@@ -110,8 +109,6 @@ struct Inner {
 #[derive(Default)]
 struct State {
     known: HashMap<CustomerId, Known>,
-    /// Bytes of the files of each customer that are arriving in this program.
-    reserved: HashMap<CustomerId, i64>,
 }
 
 struct Known {
@@ -155,6 +152,23 @@ impl Quota {
         Ok(())
     }
 
+    /// Returns how many bytes a customer has left for files that become artifacts, if there is a limit. Refuses one
+    /// that has fewer than the wanted ones, or none. The transaction records what it claims of them, and others wait
+    /// for it.
+    pub(crate) async fn room(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        customer: CustomerId,
+        wanted: i64,
+    ) -> Result<Option<i64>, Fault> {
+        let Some(limit) = self.limit(Kind::Artifacts) else { return Ok(None) };
+        let left = limit.saturating_sub(store::lock_artifacts(tx, customer).await?);
+        if wanted > left || left <= 0 {
+            return Err(self.refused(Kind::Artifacts));
+        }
+        Ok(Some(left))
+    }
+
     /// Reads the sums of a customer, unless they are known or not limited.
     async fn read(&self, customer: CustomerId, kind: Kind) -> Result<(), Fault> {
         let is_known = self.state().known.get(&customer).is_some_and(Known::is_fresh);
@@ -185,11 +199,7 @@ impl State {
     fn left(&self, quota: &Quota, customer: CustomerId, kind: Kind) -> Result<Option<i64>, Fault> {
         let Some(limit) = quota.limit(kind) else { return Ok(None) };
         let used = self.known.get(&customer).map_or(0, |known| known.used[kind as usize]);
-        let reserved = match kind {
-            Kind::Artifacts => self.reserved.get(&customer).copied().unwrap_or_default(),
-            _ => 0,
-        };
-        let left = limit.saturating_sub(used).saturating_sub(reserved);
+        let left = limit.saturating_sub(used);
         if left > 0 { Ok(Some(left)) } else { Err(quota.refused(kind)) }
     }
 

@@ -4,6 +4,7 @@ mod catalog;
 mod completion;
 mod execution;
 mod fields;
+mod finished;
 mod resumable;
 mod review;
 mod send;
@@ -12,9 +13,7 @@ mod test_case;
 mod upload;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    fs,
-    io::{Read, Write},
+    collections::{BTreeMap, HashMap},
     path::{Path, PathBuf},
 };
 
@@ -23,25 +22,23 @@ use assay_client::visible;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use self::finished::Finished;
 use crate::{
     access::Access,
-    folder::{self, Reader, Root},
+    folder::{self, Reader},
     interface::Interface,
     live::{self, Origin},
     progress::{note, printable},
     source::{Format, convert, convert_files},
 };
 
-/// Maximum size of the progress that is read, in bytes.
-const LARGEST_PROGRESS: u64 = 1 << 30;
-
 /// Import an export, or files of another tool, into a project
 ///
 /// The token needs the permissions Read, Write and Execute, and Accept and Reject for reviews. Files
 /// of other tools are first converted to an export in the folder --work; nothing is sent before all of
 /// them are read. If the import is interrupted, the same command continues it: records that exist
-/// already are found by their identifiers, names and keys. Results keep their times; executions from the
-/// past cause no notifications and mails.
+/// already are found by their identifiers, names and keys, and an upload goes on where it broke off. Results keep their
+/// times; executions from the past cause no notifications and mails.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Import {
     #[command(flatten)]
@@ -98,7 +95,7 @@ impl Import {
         let interface = Interface::new(&self.access.account()?)?;
         let mut target = catalog::open(interface, &reader, self.project.as_deref()).await?;
         let mut finished = Finished::open(&work, &target.id)?;
-        stored_file::import(&mut target, &reader).await?;
+        stored_file::import(&mut target, &reader, &mut finished).await?;
         stored_file::template(&target, &reader).await?;
         catalog::create(&mut target, &reader, &mut finished).await?;
         execution::import(&target, &reader, &mut finished).await?;
@@ -139,37 +136,6 @@ fn summary(counts: &BTreeMap<String, u64>) -> String {
     let noun = |file: &str| file.trim_end_matches(".ndjson").to_owned();
     let counts = counts.iter().map(|(file, count)| format!("{count} {}", noun(file)));
     counts.collect::<Vec<_>>().join(", ")
-}
-
-/// The ids of records that the import has created, and of executions that it has completed and need not
-/// send again.
-struct Finished {
-    file: fs::File,
-    keys: HashSet<String>,
-}
-
-impl Finished {
-    fn open(work: &Path, project: &str) -> Result<Self> {
-        fs::create_dir_all(work)?;
-        let file = Root::open(work)?.append(&format!("imported-{project}.txt"));
-        let mut file = file.context("choose another --work")?;
-        let mut before = String::new();
-        (&mut file).take(LARGEST_PROGRESS).read_to_string(&mut before)?;
-        // The last line may be cut off.
-        let complete = before.rfind('\n').map_or("", |end| &before[..end]);
-        let keys = complete.lines().map(str::to_owned).collect();
-        Ok(Self { file, keys })
-    }
-
-    fn has(&self, key: &str) -> bool {
-        self.keys.contains(key)
-    }
-
-    fn add(&mut self, key: &str) -> Result<()> {
-        writeln!(self.file, "{key}")?;
-        self.keys.insert(key.to_owned());
-        Ok(())
-    }
 }
 
 /// Returns the text of a field; empty if it has none.

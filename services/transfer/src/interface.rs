@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use assay_client::{Account, Answer, Backoff, Client, ClientError, Pages, send};
-use reqwest::{Method, RequestBuilder, header::LINK};
+use reqwest::{Method, RequestBuilder, StatusCode, header::LINK};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -166,12 +166,19 @@ impl Interface {
 
 /// Returns whether a repeated request would fail in the same way.
 fn is_permanent(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.downcast_ref().is_some_and(ClientError::is_permanent))
+    is_of(error, ClientError::is_permanent)
 }
 
 /// Returns whether Assay rejected a request with a code.
 pub(crate) fn has_code(error: &anyhow::Error, code: &str) -> bool {
-    error
-        .chain()
-        .any(|cause| cause.downcast_ref::<ClientError>().is_some_and(|error| error.has_code(code)))
+    is_of(error, |error| error.has_code(code))
+}
+
+/// Returns whether Assay answered that the record of a request does not exist.
+pub(crate) fn is_missing(error: &anyhow::Error) -> bool {
+    is_of(error, |error| error.status() == Some(StatusCode::NOT_FOUND))
+}
+
+fn is_of(error: &anyhow::Error, kind: impl Fn(&ClientError) -> bool) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<ClientError>().is_some_and(&kind))
 }

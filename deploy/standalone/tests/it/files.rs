@@ -2,6 +2,7 @@
 
 pub(crate) mod breaking;
 mod creation;
+mod deferred;
 mod killed;
 mod resumable;
 

@@ -14,6 +14,7 @@ mod append;
 mod arriving;
 mod checksum;
 mod completion;
+mod length;
 pub(crate) mod removal;
 pub(crate) mod store;
 
@@ -70,16 +71,17 @@ impl Files {
     ) -> Result<Upload, Status> {
         let project = ProjectId::from_path(project_id)?;
         let upload = valid(creation)?;
-        let size = upload.size;
-        self.store.check_size(size)?;
+        // Without a size, room is claimed as bytes arrive.
+        let claimed = upload.size.unwrap_or_default();
+        self.store.check_size(claimed)?;
         let writer = Writer::new(caller.customer, project, UploadId::new());
         let mut tx = begin(&self.db).await?;
         projects::lock_shared(&mut tx, caller.customer, project).await?;
         files::lock_quota(&mut tx, caller.customer).await?;
-        self.left(&mut *tx, caller.customer, size).await?;
+        self.left(&mut *tx, caller.customer, claimed).await?;
         store::insert(&mut tx, &writer, &upload).await?;
         tx.commit().await.map_err(Fault::from)?;
-        if size == 0 {
+        if upload.size == Some(0) {
             let completed = self.complete_empty(caller, &writer).await;
             if completed.is_err() {
                 self.abandon(&writer).await;
@@ -118,7 +120,7 @@ fn valid(creation: UploadCreation) -> Result<NewUpload, Fault> {
         let problem = format!("must have at most {LONGEST_METADATA} bytes");
         return Err(Fault::invalid("metadata", problem));
     }
-    if size < 0 {
+    if size.is_some_and(|size| size < 0) {
         return Err(Fault::invalid("length", "must not be negative"));
     }
     Ok(NewUpload { head, metadata, size, sha256 })

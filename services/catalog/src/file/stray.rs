@@ -96,7 +96,7 @@ pub(super) async fn delete(db: impl PgExecutor<'_>, place: Place) -> Result<(), 
 }
 
 /// Returns the sum of the sizes of a customer that files have, and that uploads have announced, in bytes. The
-/// parts of an upload in several requests are within the size that it has announced.
+/// parts of an upload in several requests are within what it has claimed.
 pub(super) async fn sizes(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -105,7 +105,7 @@ pub(super) async fn sizes(
         "select (select coalesce(sum(size), 0)::bigint from content where customer_id = $1),
                 (select coalesce(sum(size), 0)::bigint from stray_content
                  where customer_id = $1 and not is_removed)
-                + (select coalesce(sum(size), 0)::bigint from upload
+                + (select coalesce(sum(claimed), 0)::bigint from upload
                    where customer_id = $1 and file_id is null)",
     );
     Ok(sizes.bind(customer).fetch_one(db).await?)

@@ -6,22 +6,33 @@ use assay_proto::{
     ContentId, CustomerId, Fault, ProjectId,
     catalog::{StoredFile, UploadFileHead, UploadFileRequest},
 };
-use assay_storage::{Claim, Place, Room, Stored, Terms};
+use assay_storage::{Claim, Place, Room, Stored, Terms, pieces_until};
 use futures::FutureExt;
 use sqlx::{PgExecutor, PgTransaction};
 use tonic::{Status, Streaming};
 
-use super::{Files, intake, rules, store, stray};
+use super::{
+    Files,
+    intake::{self, Opened},
+    rules, store, stray,
+};
 use crate::project::store as projects;
 
 impl Files {
-    /// Receives and stores a file.
+    /// Receives and stores a file. Goes on if the client breaks off, so that nothing is left of the file, and its room
+    /// is free at once.
     pub(super) async fn receive(
         &self,
         caller: &Caller,
         messages: Streaming<UploadFileRequest>,
     ) -> Result<StoredFile, Status> {
         let opened = intake::open(messages).await?;
+        let (this, caller) = (self.clone(), caller.clone());
+        let storing = async move { this.store_opened(&caller, opened).await };
+        self.runtime.spawn_call(storing).await.map_err(Fault::internal)?
+    }
+
+    async fn store_opened(&self, caller: &Caller, opened: Opened) -> Result<StoredFile, Status> {
         let project = ProjectId::from_path(&opened.target.project_id)?;
         let (head, expected) = (opened.head.clone(), rules::valid(&opened.head)?);
         let announced = opened.target.size.unwrap_or_default().max(0);
@@ -34,7 +45,8 @@ impl Files {
             renew: stray::renewal(&self.db, place),
             turn: Some(self.turn(caller.customer)),
         };
-        let stored = match self.store.receive(place, opened.contents(), terms).await {
+        let contents = pieces_until(opened.contents(), self.runtime.end_of_calls());
+        let stored = match self.store.receive(place, contents, terms).await {
             Ok(stored) => stored,
             Err(unstored) => return Err(self.discard(place, unstored).await),
         };

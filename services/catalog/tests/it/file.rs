@@ -1,6 +1,7 @@
 //! Files of projects: their rows, their bytes, and what remains of uploads and deletions that did not end.
 
 pub(crate) mod resumable;
+mod room;
 
 use std::path::{Path, PathBuf};
 
@@ -150,24 +151,6 @@ async fn a_refused_or_broken_upload_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_customer_has_no_more_bytes_than_its_limit() {
-    let world = World::start_with_files(2048, 1).await;
-    let (user, other) = (world.user().await, world.user().await);
-    let (project, elsewhere) = (user.project().await, other.project().await);
-    user.upload(&project, "a.msi", b"MSI").await.unwrap();
-    let grow = "update content set size = (1::bigint << 30) - 10 where customer_id = $1";
-    sqlx::query(grow).bind(user.identity.customer).execute(&world.db).await.unwrap();
-    assert_eq!(fault(user.upload(&project, "b.msi", b"0123456789X").await), "quota_exceeded");
-    let mut announced = messages(&project, "b.msi", b"01234");
-    announced[0].target.as_mut().unwrap().size = Some(11);
-    assert_eq!(fault(user.send_file(announced).await), "quota_exceeded");
-    other.upload(&elsewhere, "b.msi", b"0123456789X").await.unwrap();
-    user.upload(&project, "b.msi", b"0123456789").await.unwrap();
-    assert_eq!(fault(user.upload(&project, "c.msi", b"x").await), "quota_exceeded");
-    assert_eq!(contents(&world).await, (3, 0));
-}
-
-#[tokio::test]
 async fn the_sweep_removes_what_an_abandoned_upload_has_left_and_nothing_else() {
     let world = World::start().await;
     let user = world.user().await;
@@ -190,32 +173,6 @@ async fn the_sweep_removes_what_an_abandoned_upload_has_left_and_nothing_else() 
     assert_eq!(files_in(&world.folder).len(), 1);
     drop(upload);
     assert_eq!(download(&user, &kept, None).await.unwrap().1, b"MSI");
-}
-
-#[tokio::test]
-async fn a_file_claims_room_before_it_is_stored() {
-    let world = World::start_with_files(1024, 1).await;
-    let user = world.user().await;
-    let project = user.project().await;
-    user.upload(&project, "a.msi", b"MSI").await.unwrap();
-    // 20 MiB are left. A file of unknown size claims 16 MiB at once.
-    let grow = "update content set size = (1::bigint << 30) - (20 << 20)";
-    sqlx::query(grow).execute(&world.db).await.unwrap();
-    let begun = messages(&project, "b.msi", b"MSI").into_iter().take(2);
-    let request = user.call(stream::iter(begun.collect::<Vec<_>>()).chain(stream::pending()));
-    let upload = user.files().upload_file(request).await.unwrap();
-    let claimed = assay_testkit::eventually("the claim", || async {
-        let size = sqlx::query_scalar("select sum(size)::bigint from stray_content");
-        let size: Option<i64> = size.fetch_one(&world.db).await.unwrap();
-        (size == Some(16 << 20)).then_some(())
-    });
-    claimed.await;
-    let large = vec![0; 5 << 20];
-    assert_eq!(fault(user.upload(&project, "c.msi", &large).await), "quota_exceeded");
-    drop(upload);
-    age(&world).await;
-    world.files.sweep().await.unwrap();
-    user.upload(&project, "c.msi", &large).await.unwrap();
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use assay_rpc::{
     body::open,
     list::{Batches, answer},
 };
-use assay_storage::{Pieces, parse_sha256};
+use assay_storage::{Pieces, parse_sha256, pieces_until};
 use futures::{StreamExt, TryStreamExt, stream};
 use tonic::{Request, Response, Status, Streaming};
 
@@ -120,7 +120,7 @@ impl Artifacts {
             name: target.name,
             content_type: target.content_type,
         };
-        self.store(artifact, file).await
+        self.store_apart(artifact, file).await
     }
 
     /// Receives and stores a file of a lease.
@@ -142,7 +142,15 @@ impl Artifacts {
             name: target.name,
             content_type: target.content_type,
         };
-        self.store(artifact, file).await
+        self.store_apart(artifact, file).await
+    }
+
+    /// Stores a file in a task of its own, which goes on if the client breaks off, so that nothing is left of the file,
+    /// and its room is free at once.
+    async fn store_apart(&self, new: NewArtifact, file: Pieces) -> Result<Artifact, Status> {
+        let (this, file) = (self.clone(), pieces_until(file, self.runtime.end_of_calls()));
+        let storing = async move { this.store(new, file).await };
+        self.runtime.spawn_call(storing).await.map_err(Fault::internal)?
     }
 }
 

@@ -7,7 +7,6 @@ use sqlx::PgTransaction;
 use tonic::Status;
 
 use super::{Artifacts, place, stray};
-use crate::quota::Kind;
 
 /// Number of files of an upload that are being stored at the same time.
 const FILES_AT_A_TIME: usize = 8;
@@ -36,11 +35,12 @@ impl Artifacts {
         execution: ExecutionId,
         files: Vec<NewFile>,
     ) -> Result<Vec<Staged>, Status> {
-        if !files.is_empty() {
-            let size = files.iter().map(|file| file.contents.len()).sum();
-            self.quota.claim(customer, Kind::Artifacts, size).await?;
+        if files.is_empty() {
+            return Ok(Vec::new());
         }
-        self.stage(customer, execution, files).await
+        let ids = new_ids(&files)?;
+        self.claim(customer, execution, &ids).await?;
+        self.put(customer, execution, ids, files).await
     }
 
     /// Stores files for an execution, which does not have to exist yet.
@@ -53,9 +53,20 @@ impl Artifacts {
         if files.is_empty() {
             return Ok(Vec::new());
         }
-        let ids: Vec<_> = files.iter().map(|_| ArtifactId::new()).collect();
+        let ids = new_ids(&files)?;
         stray::insert(&self.db, customer, execution, &ids).await?;
-        let stored = ids.into_iter().zip(files).map(|(id, file)| async move {
+        self.put(customer, execution, ids, files).await
+    }
+
+    /// Stores the bytes of files that are recorded.
+    async fn put(
+        &self,
+        customer: CustomerId,
+        execution: ExecutionId,
+        ids: Vec<(ArtifactId, i64)>,
+        files: Vec<NewFile>,
+    ) -> Result<Vec<Staged>, Status> {
+        let stored = ids.into_iter().zip(files).map(|((id, _), file)| async move {
             let NewFile { name, content_type, contents } = file;
             let contents = Box::pin(stream::iter([Ok(contents)]));
             let size = self.file_store.put(place(customer, execution, id), contents).await?;
@@ -63,6 +74,13 @@ impl Artifacts {
         });
         stream::iter(stored).buffered(FILES_AT_A_TIME).try_collect().await
     }
+}
+
+/// Returns new ids of files, with their sizes.
+fn new_ids(files: &[NewFile]) -> Result<Vec<(ArtifactId, i64)>, Fault> {
+    let sizes = files.iter().map(|file| i64::try_from(file.contents.len()));
+    let ids = sizes.map(|size| Ok((ArtifactId::new(), size.map_err(Fault::internal)?)));
+    ids.collect()
 }
 
 /// Makes stored files artifacts of an execution. Those whose name the execution has already are left

@@ -13,20 +13,22 @@ pub(super) struct Stray {
     pub(super) artifact: ArtifactId,
 }
 
-/// Inserts files before they are stored, or once they are no longer artifacts.
+/// Inserts files before they are stored, or once they are no longer artifacts, with the sizes for which they have room.
 pub(super) async fn insert(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     execution: ExecutionId,
-    ids: &[ArtifactId],
+    files: &[(ArtifactId, i64)],
 ) -> Result<(), Fault> {
+    let (ids, sizes): (Vec<_>, Vec<_>) = files.iter().copied().unzip();
     sqlx::query(
-        "insert into stray_file (customer_id, execution_id, artifact_id)
-         select $1, $2, unnest($3::uuid[])",
+        "insert into stray_file (customer_id, execution_id, artifact_id, size)
+         select $1, $2, id, size from unnest($3::uuid[], $4::bigint[]) as file (id, size)",
     )
     .bind(customer)
     .bind(execution)
     .bind(ids)
+    .bind(sizes)
     .execute(db)
     .await?;
     Ok(())
@@ -47,6 +49,20 @@ async fn touch(db: &PgPool, customer: CustomerId, id: ArtifactId) -> Result<(), 
          where customer_id = $1 and artifact_id = $2 and not is_removed",
     );
     taken(touched.bind(customer).bind(id).execute(db).await?.rows_affected())
+}
+
+/// Records that room for more bytes of a file is claimed. Fails if it is being removed.
+pub(super) async fn grow(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: ArtifactId,
+    more: i64,
+) -> Result<(), Fault> {
+    let grown = sqlx::query(
+        "update stray_file set size = size + $3, since = now()
+         where customer_id = $1 and artifact_id = $2 and not is_removed",
+    );
+    taken(grown.bind(customer).bind(id).bind(more).execute(db).await?.rows_affected())
 }
 
 /// Deletes a file that becomes an artifact. Fails if it is being removed.

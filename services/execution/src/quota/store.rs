@@ -2,7 +2,7 @@
 
 use assay_proto::{CustomerId, Fault};
 use futures::TryStreamExt;
-use sqlx::{FromRow, PgExecutor, PgPool};
+use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgPool, PgTransaction};
 
 use super::Kind;
 
@@ -18,6 +18,11 @@ pub struct Usage {
     pub open_executions: i64,
 }
 
+/// Size of the files of a customer that are to become artifacts, in bytes, as an expression.
+const ARRIVING: &str = "coalesce((
+    select sum(size) from stray_file where customer_id = $1 and not is_removed
+), 0)";
+
 /// Reads what a customer has left behind, in the order of [`Kind::ALL`]. Executions are counted up to a
 /// limit.
 pub(super) async fn of_customer(
@@ -25,19 +30,35 @@ pub(super) async fn of_customer(
     customer: CustomerId,
     most: u32,
 ) -> Result<[i64; Kind::ALL.len()], Fault> {
-    let read = sqlx::query_as(
+    let read = sqlx::query_as(AssertSqlSafe(format!(
         "select coalesce(sum(bytes) filter (where kind = 'staged'), 0)::bigint,
-                coalesce(sum(bytes) filter (where kind = 'artifacts'), 0)::bigint,
+                (coalesce(sum(bytes) filter (where kind = 'artifacts'), 0) + {ARRIVING})::bigint,
                 coalesce(sum(bytes) filter (where kind = 'keys'), 0)::bigint,
                 (select count(*) from (
                      select from execution
                      where customer_id = $1 and status in ('Queued', 'Running') limit $2
                  ) as unfinished)
-         from usage where customer_id = $1",
-    );
+         from usage where customer_id = $1"
+    )));
     let (staged, artifacts, keys, open) =
         read.bind(customer).bind(i64::from(most)).fetch_one(db).await?;
     Ok([staged, artifacts, keys, open])
+}
+
+/// Returns the size of the artifacts of a customer, and of files that are to become some, in bytes. Takes turns with
+/// other transactions that ask, until this one ends.
+pub(super) async fn lock_artifacts(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+) -> Result<i64, Fault> {
+    let lock = "select pg_advisory_xact_lock(hashtextextended('assay artifacts ' || $1::text, 0))";
+    sqlx::query(lock).bind(customer).execute(&mut **tx).await?;
+    // A statement of its own, which sees what the transactions before have claimed.
+    let size = sqlx::query_scalar(AssertSqlSafe(format!(
+        "select (coalesce(sum(bytes), 0) + {ARRIVING})::bigint
+         from usage where customer_id = $1 and kind = 'artifacts'"
+    )));
+    Ok(size.bind(customer).fetch_one(&mut **tx).await?)
 }
 
 /// Adds up the rows of each customer and kind. Only one program does so at a time.

@@ -7,6 +7,7 @@ use assay_execution::{
     ArtifactConfig, Artifacts, FileStoreConfig, Quota, QuotaConfig, age_of_reconciliation,
     age_of_removals, enforce_retention, purge_deleted,
 };
+use assay_runtime::Runtime;
 use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{
@@ -35,7 +36,8 @@ async fn hanging(world: &World) -> Result<(Artifacts, JoinSet<()>)> {
     };
     let config = ArtifactConfig { file_store, ..world.artifact_config.clone() };
     let quota = Quota::new(&world.db, QuotaConfig::default());
-    Ok((Artifacts::open(&world.db, &config, quota)?, server))
+    let runtime = Runtime::new("test");
+    Ok((Artifacts::open(&runtime, &world.db, &config, quota)?, server))
 }
 
 #[tokio::test]

@@ -4,8 +4,9 @@ use anyhow::Result;
 use assay_execution::{QuotaConfig, list_usage, purge_deleted};
 use assay_proto::execution::{
     AddLaunchEntryRequest, AddedLaunchEntry, LaunchEntryKind, UploadArtifactRequest,
-    UploadArtifactTarget,
+    UploadArtifactTarget, artifact_service_client::ArtifactServiceClient,
 };
+use assay_rpc::grpc::Channel;
 use assay_testkit::{TestUser, eventually};
 use futures::{StreamExt, stream};
 use serde_json::json;
@@ -13,7 +14,7 @@ use tokio::task::JoinSet;
 use tonic::{Code, Status};
 use uuid::Uuid;
 
-use crate::world::{World, reason};
+use crate::world::{Server, World, reason};
 
 /// Whether the counted sizes of all customers are the stored ones: of requests, artifacts and keys.
 const COUNTED: &str = "
@@ -94,7 +95,7 @@ async fn files_are_refused_at_the_limit_until_others_are_removed() -> Result<()>
     Ok(())
 }
 
-/// Uploads of unknown size cannot exceed the limit together.
+/// Uploads of unknown size cannot exceed the limit together, whichever replica receives them.
 #[tokio::test]
 async fn a_file_reserves_room_before_it_is_stored() -> Result<()> {
     let world = World::with_quota(QuotaConfig { artifacts_gib: 1, ..Default::default() }).await?;
@@ -127,7 +128,9 @@ async fn a_file_reserves_room_before_it_is_stored() -> Result<()> {
     upload.spawn(
         async move { artifacts.upload_artifact(request).await?.into_inner().message().await },
     );
-    let send = async || {
+    let replica = Server::start(&world)?;
+    let replica = ArtifactServiceClient::new(replica.connect());
+    let send = async |mut artifacts: ArtifactServiceClient<Channel>| {
         let last = UploadArtifactRequest { last: true, ..UploadArtifactRequest::default() };
         // Larger than what is left, and smaller than without the other file.
         let rest = (0..5).map(|_| UploadArtifactRequest {
@@ -136,12 +139,24 @@ async fn a_file_reserves_room_before_it_is_stored() -> Result<()> {
         });
         let messages = std::iter::once(message("large.log", Vec::new())).chain(rest).chain([last]);
         let request = world.user.call(stream::iter(messages.collect::<Vec<_>>()));
-        world.artifacts().upload_artifact(request).await?.into_inner().message().await
+        artifacts.upload_artifact(request).await?.into_inner().message().await
     };
-    let refused = eventually("a refusal", async || send().await.err()).await;
-    assert_eq!(reason(&refused), "quota_exceeded");
+    let claimed = "select coalesce(sum(size), 0)::bigint from stray_file";
+    let has_room = async || (world.count(claimed).await.ok()? == 16 << 20).then_some(());
+    eventually("the room of the upload", has_room).await;
+    let refused = async || {
+        // The replica may not be ready yet.
+        let refused = send(replica.clone()).await.err();
+        refused.filter(|status| reason(status) == "quota_exceeded")
+    };
+    eventually("a refusal", refused).await;
+    assert_eq!(reason(&send(world.artifacts()).await.unwrap_err()), "quota_exceeded");
     upload.abort_all();
-    eventually("the room of the upload that has gone", async || send().await.ok()).await;
+    let freed = async || send(replica.clone()).await.ok();
+    eventually("the room of the upload that has gone", freed).await;
+    let gone =
+        async || (world.count("select count(*) from stray_file").await.ok()? == 0).then_some(());
+    eventually("the end of the upload that has gone", gone).await;
     Ok(())
 }
 

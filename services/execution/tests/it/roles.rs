@@ -71,7 +71,7 @@ async fn the_service_waits_for_the_migration_by_the_owner_and_needs_no_ownership
     add_expired_partition(&owner).await?;
     let folder = test_dir()?.join(Uuid::now_v7().to_string());
     let quota = Quota::new(db, QuotaConfig::default());
-    let artifacts = Artifacts::open(db, &artifacts(&folder)?, quota)?;
+    let artifacts = Artifacts::open(&runtime, db, &artifacts(&folder)?, quota)?;
     assert_eq!(partitions(db, "instance_2021_05").await?, 1);
     enforce_retention(db, &artifacts).await?;
     assert_eq!(partitions(db, "instance_2021_05").await?, 0);

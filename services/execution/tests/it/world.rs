@@ -68,6 +68,7 @@ pub(crate) struct World {
     folder: PathBuf,
     pub(crate) artifact_config: ArtifactConfig,
     artifacts: Artifacts,
+    quota: QuotaConfig,
     catalog_db: PgPool,
     /// The URLs of the service's database and of the catalog.
     pub(crate) database_url: String,
@@ -110,8 +111,7 @@ impl World {
         let db = PgPool::connect_with(database.options).await?;
         let folder = test_dir()?.join(Uuid::now_v7().to_string());
         let artifact_config = artifacts(&folder)?;
-        let quota = Quota::new(&db, quota);
-        let artifacts = Artifacts::open(&db, &artifact_config, quota)?;
+        let artifacts = Artifacts::open(&runtime, &db, &artifact_config, Quota::new(&db, quota))?;
         let queue = Queue::local(&runtime);
         let shares = Shares::new(8);
         let (services, launches) = assay_execution::services(
@@ -136,6 +136,7 @@ impl World {
             folder,
             artifact_config,
             artifacts,
+            quota,
             catalog_db,
             database_url: database.url,
             catalog_url,

@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Error, anyhow};
 use futures::FutureExt;
-use tokio::{sync::Notify, task::JoinHandle};
+use tokio::{sync::Notify, task::JoinHandle, time::sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
@@ -24,6 +24,9 @@ pub(crate) const TASK: &str = "task";
 /// Time between the signal to stop and the end of open connections. Callers see in the meantime
 /// that the program stops serving, and clients that have just connected send their requests.
 pub const SHUTDOWN_DELAY: Duration = Duration::from_millis(250);
+
+/// Time that a call has to end when the program stops, before it is broken off.
+const LAST_SECONDS: Duration = Duration::from_secs(10);
 
 /// A running program, whose tasks start and end together.
 #[derive(Clone)]
@@ -149,6 +152,15 @@ impl Runtime {
         work: impl Future<Output = T> + Send + 'static,
     ) -> JoinHandle<T> {
         self.0.tasks.spawn(work.in_current_span())
+    }
+
+    /// Waits until the program stops, and calls have had their time to end.
+    pub fn end_of_calls(&self) -> impl Future<Output = ()> + Send + use<> {
+        let stopping = self.stopping();
+        async move {
+            stopping.cancelled().await;
+            sleep(LAST_SECONDS).await;
+        }
     }
 
     fn fail(&self, failure: Error) {

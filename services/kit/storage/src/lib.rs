@@ -16,7 +16,7 @@ use std::{fs, io::ErrorKind, ops::Range, path::PathBuf, pin::Pin, sync::Arc};
 use anyhow::Context;
 use assay_proto::{CustomerId, Fault};
 use bytes::{Bytes, BytesMut};
-use futures::{Stream, StreamExt, TryStreamExt, stream, stream::BoxStream};
+use futures::{FutureExt, Stream, StreamExt, TryStreamExt, stream, stream::BoxStream};
 use object_store::{
     Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, WriteMultipart, aws::AmazonS3Builder,
     local::LocalFileSystem, path::Path, prefix::PrefixStore,
@@ -38,6 +38,18 @@ pub use self::{
 
 /// The chunks of an uploaded file, as they arrive.
 pub type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send>>;
+
+/// Returns the pieces of a file as they arrive. They break off at the `end`, which is that of the program.
+pub fn pieces_until(pieces: Pieces, end: impl Future<Output = ()> + Send + 'static) -> Pieces {
+    let state = Some((pieces, end.boxed()));
+    Box::pin(stream::unfold(state, |state| async move {
+        let (mut pieces, mut end) = state?;
+        tokio::select! {
+            piece = pieces.next() => Some((piece?, Some((pieces, end)))),
+            () = &mut end => Some((Err(Fault::Unavailable("the service").into()), None)),
+        }
+    }))
+}
 
 /// Size of the parts in which files are sent to a bucket, in bytes. S3 has no smaller ones.
 const PART: usize = 5 << 20;
@@ -117,6 +129,11 @@ impl FileStore {
             .with_automatic_cleanup(true)
             .with_fsync(is_synced);
         Ok(Self { store: Arc::new(store), folder: Some(folder.into()), largest })
+    }
+
+    /// Returns the maximum size of a file, in bytes.
+    pub fn largest(&self) -> i64 {
+        i64::try_from(self.largest).unwrap_or(i64::MAX)
     }
 
     /// Fails if a file of this size in bytes would be larger than files may be.

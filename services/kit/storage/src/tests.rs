@@ -1,11 +1,15 @@
-use std::{future::ready, time::Duration};
+use std::{
+    future::{pending, ready},
+    time::Duration,
+};
 
 use assay_fair::{Shares, Turn};
 use futures::FutureExt;
 use tokio::{
-    sync::{Semaphore, SemaphorePermit},
+    sync::{Semaphore, SemaphorePermit, oneshot},
     time::sleep,
 };
+use tonic::Code;
 
 use super::*;
 
@@ -113,6 +117,22 @@ async fn a_file_whose_end_has_failed_may_appear_later() {
     assert!(failed.await.unwrap_err().may_appear);
     let broken = pieces(vec![Err(Status::unavailable("gone"))]);
     assert!(!store.receive(place, broken, Terms::default()).await.unwrap_err().may_appear);
+}
+
+#[tokio::test]
+async fn pieces_break_off_at_the_end_of_the_program() {
+    let file = pieces(vec![Ok(Bytes::from_static(b"abc"))]);
+    let (stop, stopped) = oneshot::channel::<()>();
+    let end = stopped.map(drop);
+    let mut arriving = pieces_until(file.chain(stream::pending()).boxed(), end);
+    assert_eq!(arriving.next().await.unwrap().unwrap(), "abc");
+    assert!(arriving.next().now_or_never().is_none());
+    stop.send(()).unwrap();
+    assert_eq!(arriving.next().await.unwrap().unwrap_err().code(), Code::Unavailable);
+    assert!(arriving.next().await.is_none());
+
+    let whole = pieces_until(pieces(vec![Ok(Bytes::new())]), pending());
+    assert_eq!(whole.count().await, 1);
 }
 
 /// A client that sends a byte each second, in parts that are never whole.

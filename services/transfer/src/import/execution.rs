@@ -1,5 +1,7 @@
 //! Imports executions with their results and files.
 
+use std::collections::HashMap;
+
 use anyhow::{Context, Result, bail};
 use assay_client::segment;
 use assay_digest::hex;
@@ -42,6 +44,15 @@ const FIELDS: [&str; 9] = [
 struct File {
     name: String,
     content_type: String,
+}
+
+/// An artifact of an execution in the target.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Artifact {
+    name: String,
+    #[serde(default)]
+    size: u64,
 }
 
 /// Imports the executions in the order of the export, oldest first.
@@ -134,12 +145,26 @@ async fn open(target: &Target, input: &Record, key: &str) -> Result<Record> {
     Ok(opened)
 }
 
-/// Uploads the files of an execution.
+/// Uploads the files of an execution, except those that an interrupted import has uploaded.
 async fn files(target: &Target, reader: &Reader, run: &Name, at: &str) -> Result<()> {
-    for line in reader.lines::<File>(&Place::files(run))? {
+    let mut lines = reader.lines::<File>(&Place::files(run))?.peekable();
+    if lines.peek().is_none() {
+        return Ok(());
+    }
+    let mut stored = HashMap::new();
+    let list = format!("{at}/results/artifacts");
+    let add = |Artifact { name, size }: Artifact| {
+        stored.insert(name, size);
+        Ok(())
+    };
+    target.interface.list(&list, add).await?;
+    for line in lines {
         let File { name, content_type } = line?.record;
         let name = Name::parse(&name)?;
         let contents = reader.contents(&Place::file(run, &name))?;
+        if stored.get(name.as_str()) == Some(&contents.bytes) {
+            continue;
+        }
         let path = format!("{at}/results/artifacts/{}", segment(name.as_str()));
         upload(target, &contents, &path, &content_type).await?;
     }

@@ -1,7 +1,7 @@
 //! Uploads by tus 1.0: they continue where a connection has broken.
 
 use anyhow::{Context, Result, ensure};
-use assay_client::{Answer, Attempts};
+use assay_client::{Answer, Attempts, ClientError};
 use assay_digest::repr_digest;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use reqwest::{
@@ -10,7 +10,11 @@ use reqwest::{
 };
 use uuid::Uuid;
 
-use crate::{folder::Contents, interface::Interface, progress::note};
+use crate::{
+    folder::Contents,
+    interface::{Interface, is_missing},
+    progress::note,
+};
 
 /// Number of attempts in a row that bring no byte, after which an upload is given up: over about four minutes. For up to
 /// two, a request whose connection has broken holds the upload.
@@ -46,25 +50,28 @@ impl State {
 }
 
 /// Uploads a file to the project at a path, with its SHA-256: Assay refuses one that has changed since the export was
-/// verified. Returns the id of the file.
+/// verified. Continues an upload that an earlier import has begun, or calls `remember` with the id of a new one.
+/// Returns the id of the file.
 pub(super) async fn upload(
-    interface: &Interface,
-    at: &str,
+    (interface, at): (&Interface, &str),
     (name, media_type): (&str, &str),
     contents: &Contents,
+    (earlier, remember): (Option<Uuid>, impl FnOnce(Uuid) -> Result<()>),
 ) -> Result<Uuid> {
     let uploads = format!("{at}/uploads");
-    let metadata = metadata(name, media_type);
-    // An upload whose answer is lost expires.
-    let described = |request: RequestBuilder| {
-        let request = request.header(RESUMABLE, "1.0.0").header(LENGTH, contents.bytes);
-        let request = request.header(REPR_DIGEST, repr_digest(&contents.sha256));
-        request.header(METADATA, &metadata)
+    let earlier = match earlier.map(|id| format!("{uploads}/{id}")) {
+        Some(path) => unfinished(interface, &path).await?.map(|state| (path, state)),
+        None => None,
     };
-    let begun = interface.send(Method::POST, &uploads, described).await?;
-    let path = format!("{uploads}/{}", id_of(&begun)?);
-    let (mut state, mut attempts) = (State::of(&begun)?, Attempts::new(ATTEMPTS));
-    let mut has_grown = false;
+    let (path, mut state) = if let Some(begun) = earlier {
+        begun
+    } else {
+        let metadata = metadata(name, media_type);
+        let (id, state) = begin(interface, &uploads, &metadata, contents).await?;
+        remember(id)?;
+        (format!("{uploads}/{id}"), state)
+    };
+    let (mut attempts, mut has_grown) = (Attempts::new(ATTEMPTS), false);
     loop {
         if let Some(file) = state.file {
             return Ok(file);
@@ -81,14 +88,56 @@ pub(super) async fn upload(
                 let waited = attempts.wait_after(error, has_grown, |error| {
                     note(format_args!("the upload of {name} broke off; will continue it: {error}"));
                 });
-                waited.await.with_context(|| format!("PATCH {path}"))?;
-                let head = |request: RequestBuilder| request.header(RESUMABLE, "1.0.0");
-                let answer = interface.send(Method::HEAD, &path, head).await?;
-                State::of(&answer).with_context(|| format!("HEAD {path}"))?
+                if let Err(failure) = waited.await {
+                    delete_if_lost(interface, &path, &failure).await?;
+                    return Err(failure).with_context(|| format!("PATCH {path}"));
+                }
+                head(interface, &path).await?
             }
         };
         has_grown = state.offset > before;
     }
+}
+
+/// Begins an upload. One whose answer is lost expires.
+async fn begin(
+    interface: &Interface,
+    uploads: &str,
+    metadata: &str,
+    contents: &Contents,
+) -> Result<(Uuid, State)> {
+    let described = |request: RequestBuilder| {
+        let request = request.header(RESUMABLE, "1.0.0").header(LENGTH, contents.bytes);
+        let request = request.header(REPR_DIGEST, repr_digest(&contents.sha256));
+        request.header(METADATA, metadata)
+    };
+    let begun = interface.send(Method::POST, uploads, described).await?;
+    Ok((id_of(&begun)?, State::of(&begun)?))
+}
+
+/// Returns the state of an upload that an earlier import has begun; none if it is gone. One that has become a file is
+/// of no use: the project does not have the file any more, or it would have been found.
+async fn unfinished(interface: &Interface, path: &str) -> Result<Option<State>> {
+    match head(interface, path).await {
+        Ok(state) => Ok(Some(state).filter(|state| state.file.is_none())),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Deletes an upload that cannot become a file any more, so that the next import begins it again.
+async fn delete_if_lost(interface: &Interface, path: &str, failure: &ClientError) -> Result<()> {
+    if failure.has_code("upload_part_missing") {
+        let build = |request: RequestBuilder| request.header(RESUMABLE, "1.0.0");
+        interface.send(Method::DELETE, path, build).await?;
+    }
+    Ok(())
+}
+
+async fn head(interface: &Interface, path: &str) -> Result<State> {
+    let build = |request: RequestBuilder| request.header(RESUMABLE, "1.0.0");
+    let answer = interface.send(Method::HEAD, path, build).await?;
+    State::of(&answer).with_context(|| format!("HEAD {path}"))
 }
 
 /// Adds the bytes of a file from a position on to a request.

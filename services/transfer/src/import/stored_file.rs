@@ -8,7 +8,7 @@ use assay_client::visible;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{Target, catalog::existing, fields::moved, resumable::upload, text};
+use super::{Finished, Target, catalog::existing, fields::moved, resumable::upload, text};
 use crate::{
     folder::{Entry, PROJECT, Place, Reader, STORED_FILES},
     progress::Progress,
@@ -17,7 +17,11 @@ use crate::{
 type Record = Map<String, Value>;
 
 /// Finds or uploads the files of the export.
-pub(super) async fn import(target: &mut Target, reader: &Reader) -> Result<()> {
+pub(super) async fn import(
+    target: &mut Target,
+    reader: &Reader,
+    finished: &mut Finished,
+) -> Result<()> {
     if reader.file(&STORED_FILES)?.is_none() {
         return Ok(());
     }
@@ -37,7 +41,11 @@ pub(super) async fn import(target: &mut Target, reader: &Reader) -> Result<()> {
         } else {
             let described = (text(&file, "Name"), text(&file, "ContentType"));
             let contents = reader.contents(&place)?;
-            let uploaded = upload(&target.interface, &target.at, described, &contents).await;
+            let begun = format!("{old} {}", contents.sha256);
+            let (earlier, begin) =
+                (finished.upload(&begun), |id| finished.begin_upload(&begun, id));
+            let uploads = (&target.interface, target.at.as_str());
+            let uploaded = upload(uploads, described, &contents, (earlier, begin)).await;
             uploaded.with_context(at)?.to_string()
         };
         ids.insert(old.to_string(), new);

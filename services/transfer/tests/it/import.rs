@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::{
     import,
-    server::{EXECUTION, Server},
+    server::{EXECUTION, Server, json as answer},
 };
 
 pub(crate) const SECRET: &str = "the secret of the machine";
@@ -95,6 +95,30 @@ async fn a_listed_file_is_imported() {
     let received = server.received();
     let sent = received.iter().find(|one| one.starts_with("PUT")).unwrap();
     assert!(sent.contains("/results/artifacts/log.txt") && sent.ends_with("contents"), "{sent}");
+}
+
+#[tokio::test]
+async fn a_file_that_an_interrupted_import_has_sent_is_not_sent_again() {
+    let mut forged = Forged::new();
+    let names = ["log.txt", "more.txt", "rest.txt"];
+    forged.add("executions.ndjson", &line(&json!({"Id": EXECUTION, "Status": "Completed"})));
+    let files = names.map(|name| line(&json!({"Name": name, "ContentType": "text/plain"})));
+    forged.add(&format!("executions/{EXECUTION}/files.ndjson"), &files.concat());
+    for name in names {
+        forged.add(&format!("executions/{EXECUTION}/files/{name}"), "contents");
+    }
+    forged.complete();
+    // The second one has another size, and the last one is not there.
+    let stored = json!([{"Name": "log.txt", "Size": 8}, {"Name": "more.txt", "Size": 7}]);
+    let server = Server::with(move |path| {
+        path.contains("/results/artifacts?").then(|| answer(stored.clone()))
+    });
+    let server = server.await;
+    import(&server.url, &forged.export()).await.unwrap();
+    let received = server.received();
+    let sent = received.iter().filter(|one| one.starts_with("PUT") && one.contains("/artifacts/"));
+    let sent: Vec<_> = sent.filter_map(|one| one.split(' ').nth(1)?.rsplit('/').next()).collect();
+    assert_eq!(sent, ["more.txt", "rest.txt"]);
 }
 
 #[tokio::test]

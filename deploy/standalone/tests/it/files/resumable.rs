@@ -34,12 +34,13 @@ const PART: u64 = 16 << 20;
 const CLIENT: &str = "
 import { createReadStream, statSync } from 'node:fs';
 import { Upload } from 'tus-js-client';
-const { ENDPOINT, TOKEN, FILE, CHUNK_SIZE, AT_ONCE } = process.env;
+const { ENDPOINT, TOKEN, FILE, CHUNK_SIZE, AT_ONCE, DEFERRED } = process.env;
 const upload = new Upload(createReadStream(FILE), {
   endpoint: ENDPOINT,
   headers: { Authorization: `Bearer ${TOKEN}` },
   metadata: { filename: 'pad 1.img', filetype: 'application/x-raw-disk-image' },
-  uploadSize: statSync(FILE).size,
+  uploadSize: DEFERRED === 'true' ? null : statSync(FILE).size,
+  uploadLengthDeferred: DEFERRED === 'true',
   chunkSize: Number(CHUNK_SIZE ?? Infinity),
   uploadDataDuringCreation: AT_ONCE === 'true',
   retryDelays: Array(100).fill(100),
@@ -88,7 +89,7 @@ pub(super) async fn append(
 }
 
 /// Returns the headers of an upload.
-async fn head(api: &Api, upload: &str) -> HeaderMap {
+pub(super) async fn head(api: &Api, upload: &str) -> HeaderMap {
     let answer = Answer::of(tus(api, Method::HEAD, upload)).await;
     answer.expect(200).headers.clone()
 }
@@ -232,7 +233,7 @@ async fn requests_that_violate_the_protocol_are_refused() {
     assert_eq!(options.expect(204).headers["tus-version"], "1.0.0");
     assert_eq!(
         options.headers["tus-extension"],
-        "creation,creation-with-upload,expiration,checksum,termination"
+        "creation,creation-defer-length,creation-with-upload,expiration,checksum,termination"
     );
     assert_eq!(options.headers["tus-max-size"], (5_u64 << 30).to_string());
     let upload = begun(api, &project, 6).await;

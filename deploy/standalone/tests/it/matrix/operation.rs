@@ -97,11 +97,16 @@ impl Operation {
         self.body.as_ref().map(|(media_type, _)| media_type.as_str())
     }
 
-    /// The names of the headers that the operation requires, with their documented examples.
+    /// The names of the headers that the operation requires, with their documented examples. A new upload needs its
+    /// size, or that it comes later.
     pub(crate) fn required_headers(&self) -> impl Iterator<Item = (&'static str, String)> {
         let parameters = self.definition["parameters"].as_array().into_iter().flatten();
-        let required = parameters
-            .filter(|parameter| parameter["in"] == "header" && parameter["required"] == true);
+        let is_new_upload = self.definition["operationId"] == "create_upload";
+        let is_needed = move |parameter: &&Value| {
+            let is_size = is_new_upload && parameter["name"] == "Upload-Length";
+            parameter["in"] == "header" && (parameter["required"] == true || is_size)
+        };
+        let required = parameters.filter(is_needed);
         required.map(|parameter| {
             let example = &parameter["example"];
             let text = example.as_str().map_or_else(|| example.to_string(), str::to_owned);

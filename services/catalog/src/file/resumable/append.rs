@@ -1,7 +1,5 @@
 //! Requests that append to an upload.
 
-use std::time::Duration;
-
 use assay_auth::Caller;
 use assay_database::begin;
 use assay_proto::{
@@ -11,19 +9,16 @@ use assay_proto::{
 use assay_rpc::body;
 use assay_storage::{Place, Stored, Terms};
 use futures::Stream;
-use tokio::time::sleep;
 use tonic::{Status, Streaming};
 
 use super::{
     Writer,
     arriving::{Arriving, too_long},
     checksum::Checksum,
+    length,
     store::{self, Claimed, MOST_PARTS},
 };
 use crate::file::{Files, stray};
-
-/// Time that a request has to end when the program stops. Bytes that it stores until then are counted.
-const LAST_SECONDS: Duration = Duration::from_secs(10);
 
 impl Files {
     /// Appends a body to an upload, which may begin with it. Goes on if the client breaks off, so that what has arrived is
@@ -74,10 +69,10 @@ impl Files {
             Option<Checksum>,
         ),
     ) -> Result<Upload, Status> {
-        let Some(upload) = store::claim(&self.db, writer, target.offset).await? else {
+        let Some(mut upload) = store::claim(&self.db, writer, target.offset).await? else {
             return self.without_claim(writer, target).await;
         };
-        let written = match lacking(&upload, target) {
+        let written = match self.lacking(writer, &mut upload, target).await {
             Ok(lacking) => {
                 let body = Arriving::new(pieces, lacking, checksum, self.runtime.stopping());
                 let written = self.write(caller, writer, (&upload, target.offset), body);
@@ -90,19 +85,14 @@ impl Files {
         Ok(store::get(&self.db, writer.customer, writer.project, writer.upload).await?)
     }
 
-    /// Does work that must not outlive the program.
+    /// Does work that must not outlive the program. Bytes that it stores until then are counted.
     async fn before_the_end(
         &self,
         work: impl Future<Output = Result<(), Status>>,
     ) -> Result<(), Status> {
-        let stopping = self.runtime.stopping();
-        let stopped = async {
-            stopping.cancelled().await;
-            sleep(LAST_SECONDS).await;
-        };
         tokio::select! {
             done = work => done,
-            () = stopped => Err(Fault::Unavailable("the catalog").into()),
+            () = self.runtime.end_of_calls() => Err(Fault::Unavailable("the catalog").into()),
         }
     }
 
@@ -131,14 +121,15 @@ impl Files {
         (upload, mut position): (&Claimed, i64),
         mut body: Arriving,
     ) -> Result<(), Status> {
-        if upload.size == position {
-            // An empty file, whose storing has failed when the upload began.
+        if upload.size == Some(position) {
+            // The client has announced the size after the last byte. Or it is an empty file, whose storing has failed
+            // when the upload began.
             return self.complete(caller, writer, upload, None).await;
         }
         while body.has_more().await {
             let place = writer.new_place();
-            let part = self.store_part(writer, place, &mut body).await?;
-            if position + part.size == upload.size {
+            let part = self.store_part(writer, place, upload.size, &mut body).await?;
+            if Some(position + part.size) == upload.size {
                 return self.complete(caller, writer, upload, Some((place, part))).await;
             }
             self.record(writer, position, (place, part.size)).await?;
@@ -152,12 +143,17 @@ impl Files {
         &self,
         writer: &Writer,
         place: Place,
+        size: Option<i64>,
         body: &mut Arriving,
     ) -> Result<Stored, Status> {
-        // The size of the upload counts against the quota, not that of its parts.
+        // The claim of the upload counts against the quota, not its parts.
         stray::insert(&self.db, place, 0).await?;
-        let renew = store::renewal(&self.db, writer, vec![place]);
-        let terms = Terms { renew, turn: Some(self.turn(writer.customer)), ..Terms::default() };
+        let terms = Terms {
+            room: self.room_of_part(writer, size),
+            renew: store::renewal(&self.db, writer, vec![place]),
+            turn: Some(self.turn(writer.customer)),
+            ..Terms::default()
+        };
         let (uploads, customer) = (self.uploads.clone(), writer.customer);
         let part = body.part(move || uploads.is_wanted_from(customer));
         let stored = match self.store.receive(place, part, terms).await {
@@ -189,19 +185,31 @@ impl Files {
         }
         recorded
     }
-}
 
-/// Returns how many bytes an upload lacks. Fails if the client has announced more, or if the upload has too many parts.
-fn lacking(upload: &Claimed, target: &AppendUploadTarget) -> Result<usize, Fault> {
-    if upload.parts >= MOST_PARTS {
-        let reason = format!(
-            "the upload has {MOST_PARTS} parts, its limit: delete it, and begin one with larger requests"
-        );
-        return Err(Fault::Refused { code: "too_many_parts", reason });
+    /// Returns how many bytes an upload lacks: up to the largest size, if its own is not known. Takes the size that the
+    /// client announces. Fails if the body has more, or if the upload has too many parts.
+    async fn lacking(
+        &self,
+        writer: &Writer,
+        upload: &mut Claimed,
+        target: &AppendUploadTarget,
+    ) -> Result<usize, Fault> {
+        length::check(upload, target)?;
+        let size = upload.size.or(target.length);
+        if size.is_none() {
+            self.store.check_size(target.offset + 1)?;
+        }
+        let lacking = size.unwrap_or(self.store.largest()) - target.offset;
+        if lacking > 0 && upload.parts >= MOST_PARTS {
+            let reason = format!(
+                "the upload has {MOST_PARTS} parts, its limit: delete it, and begin one with larger requests"
+            );
+            return Err(Fault::Refused { code: "too_many_parts", reason });
+        }
+        if target.size.is_some_and(|size| size > lacking) {
+            return Err(too_long());
+        }
+        self.announce(writer, upload, target).await?;
+        usize::try_from(lacking).map_err(Fault::internal)
     }
-    let lacking = upload.size - target.offset;
-    if target.size.is_some_and(|size| size > lacking) {
-        return Err(too_long());
-    }
-    usize::try_from(lacking).map_err(Fault::internal)
 }

@@ -178,7 +178,9 @@ impl<W: Fn() -> bool> Part<'_, W> {
 
 /// The fault of a body that has more bytes than the file lacks.
 pub(super) fn too_long() -> Fault {
-    let reason = "the body has more bytes than the upload lacks: see Upload-Length".to_owned();
+    let reason =
+        "the body has more bytes than the upload lacks: see Upload-Length, and Tus-Max-Size"
+            .to_owned();
     Fault::Refused { code: "too_large", reason }
 }
 

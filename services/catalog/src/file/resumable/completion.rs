@@ -95,7 +95,7 @@ impl Files {
             ..UploadFileHead::default()
         };
         let (file, is_new) = self.insert_in(&mut tx, caller, place, &head, &stored).await?;
-        store::finish(&mut tx, writer, FileId::from_record(&file.id)?).await?;
+        store::finish(&mut tx, writer, (FileId::from_record(&file.id)?, stored.size)).await?;
         tx.commit().await?;
         Ok(is_new)
     }

@@ -29,8 +29,8 @@ pub(super) const MOST_PARTS: i64 = 10_000;
 pub(super) struct NewUpload {
     pub(super) head: UploadFileHead,
     pub(super) metadata: String,
-    /// Size of the file, in bytes.
-    pub(super) size: i64,
+    /// Size of the file, in bytes, if it is known.
+    pub(super) size: Option<i64>,
     /// SHA-256 that the file must have.
     pub(super) sha256: Option<[u8; 32]>,
 }
@@ -42,8 +42,8 @@ pub(super) struct Claimed {
     pub(super) content_type: String,
     /// SHA-256 that the file must have.
     pub(super) sha256: Option<Vec<u8>>,
-    /// Size of the file, in bytes.
-    pub(super) size: i64,
+    /// Size of the file, in bytes, if the client has announced it.
+    pub(super) size: Option<i64>,
     /// Number of parts that are stored.
     pub(super) parts: i64,
 }
@@ -64,8 +64,9 @@ pub(super) async fn insert(
     }
     let insert = sqlx::query(AssertSqlSafe(format!(
         "insert into upload
-             (customer_id, id, project_id, name, content_type, metadata, sha256, size, expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, now() + interval '{LIFETIME}')"
+             (customer_id, id, project_id, name, content_type, metadata, sha256, size, claimed,
+              expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, coalesce($8::bigint, 0), now() + interval '{LIFETIME}')"
     )));
     insert
         .bind(writer.customer)
@@ -106,7 +107,8 @@ pub(super) async fn claim(
 ) -> Result<Option<Claimed>, Fault> {
     let live = projects::is_live("$2");
     let claimed = sqlx::query_as(AssertSqlSafe(format!(
-        "update upload set writer_id = $4, written_at = now()
+        "update upload
+         set writer_id = $4, written_at = now(), claimed = coalesce(size, received)
          where customer_id = $1 and project_id = $2 and id = $3 and received = $5
            and file_id is null and expires_at > now() and {live}
            and (writer_id is null or written_at < now() - interval '{PATIENCE}')
@@ -122,7 +124,7 @@ pub(super) async fn claim(
 /// Lets other requests append to an upload.
 pub(super) async fn release(db: impl PgExecutor<'_>, writer: &Writer) -> Result<(), Fault> {
     sqlx::query(
-        "update upload set writer_id = null
+        "update upload set writer_id = null, claimed = coalesce(size, received)
          where customer_id = $1 and id = $2 and writer_id = $3",
     )
     .bind(writer.customer)
@@ -131,6 +133,34 @@ pub(super) async fn release(db: impl PgExecutor<'_>, writer: &Writer) -> Result<
     .execute(db)
     .await?;
     Ok(())
+}
+
+/// Records the size of an upload, for which its customer has room. Fails if it has one already.
+pub(super) async fn announce(
+    tx: &mut PgTransaction<'_>,
+    writer: &Writer,
+    size: i64,
+) -> Result<(), Fault> {
+    let announced = sqlx::query(
+        "update upload set size = $4, claimed = $4
+         where customer_id = $1 and id = $2 and writer_id = $3 and size is null",
+    );
+    let announced = announced.bind(writer.customer).bind(writer.upload).bind(writer.id);
+    still_writes(announced.bind(size).execute(&mut **tx).await?.rows_affected())
+}
+
+/// Records that room for more bytes of an upload without a size is claimed.
+pub(super) async fn grow(
+    tx: &mut PgTransaction<'_>,
+    writer: &Writer,
+    more: i64,
+) -> Result<(), Fault> {
+    let grown = sqlx::query(
+        "update upload set claimed = claimed + $4, written_at = now()
+         where customer_id = $1 and id = $2 and writer_id = $3",
+    );
+    let grown = grown.bind(writer.customer).bind(writer.upload).bind(writer.id);
+    still_writes(grown.bind(more).execute(&mut **tx).await?.rows_affected())
 }
 
 /// Returns what records that a request appends to an upload, and that these bytes are being stored.
@@ -180,7 +210,8 @@ pub(super) async fn record(
     projects::lock_shared(tx, writer.customer, writer.project).await?;
     let counted = sqlx::query(AssertSqlSafe(format!(
         "update upload
-         set received = received + $5, written_at = now(), expires_at = now() + interval '{LIFETIME}'
+         set received = received + $5, claimed = coalesce(size, received + $5),
+             written_at = now(), expires_at = now() + interval '{LIFETIME}'
          where customer_id = $1 and id = $2 and writer_id = $3 and received = $4"
     )));
     let counted = counted.bind(writer.customer).bind(writer.upload).bind(writer.id);
@@ -218,16 +249,17 @@ pub(super) async fn parts(db: impl PgExecutor<'_>, writer: &Writer) -> Result<Ve
 pub(super) async fn finish(
     tx: &mut PgTransaction<'_>,
     writer: &Writer,
-    file: FileId,
+    (file, size): (FileId, i64),
 ) -> Result<(), Fault> {
     let finished = sqlx::query(AssertSqlSafe(format!(
         "update upload
-         set received = size, file_id = $4, writer_id = null,
+         set size = $5, received = $5, file_id = $4, writer_id = null,
              expires_at = now() + interval '{LIFETIME}'
          where customer_id = $1 and id = $2 and writer_id = $3"
     )));
     let finished = finished.bind(writer.customer).bind(writer.upload).bind(writer.id);
-    still_writes(finished.bind(file).execute(&mut **tx).await?.rows_affected())?;
+    let finished = finished.bind(file).bind(size).execute(&mut **tx).await?;
+    still_writes(finished.rows_affected())?;
     sqlx::query(
         "with part as (
              delete from upload_part where customer_id = $1 and upload_id = $2

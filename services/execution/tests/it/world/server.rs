@@ -6,7 +6,7 @@ use std::{net::TcpListener, sync::Mutex};
 use anyhow::{Context, Result};
 use assay_auth::guard;
 use assay_database::{Database, DatabaseConfig, PoolConfig};
-use assay_execution::{Artifacts, ConsoleLinks, Queue, Quota, QuotaConfig, Reconciler, TimeLimits};
+use assay_execution::{Artifacts, ConsoleLinks, Queue, Quota, Reconciler, TimeLimits};
 use assay_proto::DESCRIPTORS;
 use assay_rpc::grpc::{self, Channel};
 use assay_runtime::Runtime;
@@ -51,8 +51,8 @@ impl Server {
         let queue = queue(&runtime)?;
         Reconciler::new(database.pool(), &queue, LEASES).spawn(&runtime, &database);
         let catalog = grpc::connect(&world.catalog_url)?;
-        let quota = Quota::new(database.pool(), QuotaConfig::default());
-        let artifacts = Artifacts::open(database.pool(), &world.artifact_config, quota)?;
+        let quota = Quota::new(database.pool(), world.quota);
+        let artifacts = Artifacts::open(&runtime, database.pool(), &world.artifact_config, quota)?;
         let (db, shares) = (database.pool(), database.shares());
         let console = ConsoleLinks::new(&world.artifact_config.public, true);
         let (services, launches) =

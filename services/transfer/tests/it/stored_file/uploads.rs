@@ -138,6 +138,71 @@ async fn an_upload_that_breaks_off_is_continued() {
     assert!(received.iter().any(|one| one.contains(&reference)), "{received:#?}");
 }
 
+/// Returns the number of requests for the upload with this method.
+fn count(received: &[String], method: &str) -> usize {
+    let upload = format!("{method} /api/projects/{PROJECT}/uploads/{UPLOAD} ");
+    received.iter().filter(|one| one.starts_with(&upload)).count()
+}
+
+#[tokio::test]
+async fn the_next_import_continues_an_upload() {
+    let forged = with_stored(&stored_file("a.msi", 3, ABC));
+    forged.complete();
+    let broken = importing(json!([]), |number| match number {
+        0 => state(1, None),
+        _ => StatusCode::FORBIDDEN.into_response(),
+    });
+    import(&broken.await.url, &forged.export()).await.unwrap_err();
+
+    let server = importing(json!([]), |number| match number {
+        0 => state(1, None),
+        1 => state(2, None),
+        _ => StatusCode::FORBIDDEN.into_response(),
+    });
+    let server = server.await;
+    import(&server.url, &forged.export()).await.unwrap_err();
+    let received = server.received();
+    assert_eq!(
+        (begun(&received).len(), count(&received, "HEAD"), pieces(&received).len()),
+        (0, 1, 2)
+    );
+    let piece = pieces(&received)[0];
+    assert!(piece.contains("\"upload-offset\": \"1\"") && piece.ends_with(" bc"), "{piece}");
+
+    // An upload that has expired, or whose file has been deleted, begins again.
+    for gone in [None, Some(EXECUTION)] {
+        let server = importing(json!([]), move |number| match (number, gone) {
+            (0, None) => StatusCode::NOT_FOUND.into_response(),
+            (0, Some(file)) => state(3, Some(file)),
+            _ => state(3, Some(FILE)),
+        });
+        let server = server.await;
+        import(&server.url, &forged.export()).await.unwrap();
+        let received = server.received();
+        assert_eq!(
+            (begun(&received).len(), count(&received, "HEAD"), pieces(&received).len()),
+            (1, 1, 1)
+        );
+        let reference = format!("\"SoftwareFileId\":\"{FILE}\"");
+        assert!(received.iter().any(|one| one.contains(&reference)), "{received:#?}");
+    }
+}
+
+#[tokio::test]
+async fn an_upload_of_which_assay_has_lost_a_part_is_deleted() {
+    let forged = with_stored(&stored_file("a.msi", 3, ABC));
+    forged.complete();
+    let server = importing(json!([]), |number| match number {
+        0 => state(1, None),
+        1 => (StatusCode::CONFLICT, answer(json!({"code": "upload_part_missing"}))).into_response(),
+        _ => StatusCode::NO_CONTENT.into_response(),
+    });
+    let server = server.await;
+    let failure = import(&server.url, &forged.export()).await.unwrap_err();
+    assert!(failure.contains("upload_part_missing"), "{failure}");
+    assert_eq!(count(&server.received(), "DELETE"), 1);
+}
+
 #[tokio::test]
 async fn an_upload_that_cannot_become_the_file_fails_the_import() {
     let forged = with_stored(&stored_file("a.msi", 3, ABC));

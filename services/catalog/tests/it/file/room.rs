@@ -1,0 +1,92 @@
+//! The room that files take in the quota of their customer, from before they are stored.
+
+use std::{path::PathBuf, time::Duration};
+
+use assay_proto::catalog::*;
+use assay_testkit::eventually;
+use futures::{StreamExt, stream};
+use tonic::Streaming;
+
+use super::{age, contents, files_in};
+use crate::{
+    user::{User, messages},
+    world::{World, fault},
+};
+
+/// Begins an upload of unknown size whose body does not end, and waits for its room.
+async fn begin(world: &World, user: &User, project: &Project) -> Streaming<StoredFile> {
+    let begun = messages(project, "b.msi", b"MSI").into_iter().take(2);
+    let request = user.call(stream::iter(begun.collect::<Vec<_>>()).chain(stream::pending()));
+    let upload = user.files().upload_file(request).await.unwrap().into_inner();
+    let claimed = eventually("the claim", || async {
+        let size = sqlx::query_scalar("select sum(size)::bigint from stray_content");
+        let size: Option<i64> = size.fetch_one(&world.db).await.unwrap();
+        (size == Some(16 << 20)).then_some(())
+    });
+    claimed.await;
+    upload
+}
+
+#[tokio::test]
+async fn a_customer_has_no_more_bytes_than_its_limit() {
+    let world = World::start_with_files(2048, 1).await;
+    let (user, other) = (world.user().await, world.user().await);
+    let (project, elsewhere) = (user.project().await, other.project().await);
+    user.upload(&project, "a.msi", b"MSI").await.unwrap();
+    let grow = "update content set size = (1::bigint << 30) - 10 where customer_id = $1";
+    sqlx::query(grow).bind(user.identity.customer).execute(&world.db).await.unwrap();
+    assert_eq!(fault(user.upload(&project, "b.msi", b"0123456789X").await), "quota_exceeded");
+    let mut announced = messages(&project, "b.msi", b"01234");
+    announced[0].target.as_mut().unwrap().size = Some(11);
+    assert_eq!(fault(user.send_file(announced).await), "quota_exceeded");
+    other.upload(&elsewhere, "b.msi", b"0123456789X").await.unwrap();
+    user.upload(&project, "b.msi", b"0123456789").await.unwrap();
+    assert_eq!(fault(user.upload(&project, "c.msi", b"x").await), "quota_exceeded");
+    assert_eq!(contents(&world).await, (3, 0));
+}
+
+#[tokio::test]
+async fn a_file_claims_room_before_it_is_stored() {
+    let world = World::start_with_files(1024, 1).await;
+    let user = world.user().await;
+    let project = user.project().await;
+    user.upload(&project, "a.msi", b"MSI").await.unwrap();
+    // 20 MiB are left. A file of unknown size claims 16 MiB at once.
+    let grow = "update content set size = (1::bigint << 30) - (20 << 20)";
+    sqlx::query(grow).execute(&world.db).await.unwrap();
+    let upload = begin(&world, &user, &project).await;
+    let large = vec![0; 5 << 20];
+    assert_eq!(fault(user.upload(&project, "c.msi", &large).await), "quota_exceeded");
+    drop(upload);
+    age(&world).await;
+    world.files.sweep().await.unwrap();
+    user.upload(&project, "c.msi", &large).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_upload_that_breaks_off_gives_its_room_back_without_the_sweep() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let upload = begin(&world, &user, &project).await;
+    drop(upload);
+    let free = eventually("the end of the claim", || async {
+        (contents(&world).await == (0, 0)).then_some(())
+    });
+    free.await;
+    assert_eq!(files_in(&world.folder), Vec::<PathBuf>::new());
+}
+
+#[tokio::test]
+async fn an_upload_that_the_end_of_the_program_breaks_off_gives_its_room_back() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let mut upload = begin(&world, &user, &project).await;
+    let (stopped, answer) =
+        tokio::join!(world.runtime.stop(Duration::from_secs(20)), upload.message());
+    stopped.unwrap();
+    assert_eq!(fault(answer), "unavailable");
+    assert_eq!(contents(&world).await, (0, 0));
+    assert_eq!(files_in(&world.folder), Vec::<PathBuf>::new());
+}
