@@ -220,7 +220,9 @@ mod tests {
         fs::create_dir(folder.path().join("allure")).unwrap();
         let names = ["allure/1-result.json", "allure/2-attachment.png", "junit.xml", "more.xml"];
         let files = names.map(|name| File { path: folder.path().join(name), size: 1 });
-        files.iter().for_each(|file| fs::write(&file.path, "1").unwrap());
+        for file in &files {
+            fs::write(&file.path, "1").unwrap();
+        }
         let names: Vec<Vec<String>> = requests(reports_of(files.into()))
             .into_iter()
             .map(|parts| parts.into_iter().map(|part| part.name).collect())

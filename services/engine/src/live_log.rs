@@ -165,7 +165,7 @@ mod tests {
         let url = format!("http://{}", silent.local_addr().unwrap());
         let config = Config::of(&["--url", &url, "--", "true"]).unwrap();
         let log = LiveLog::new(Api::new(&config).unwrap(), "lease".to_owned(), true);
-        log.write(&[b'x'; 2 * MAX_OUTPUT]);
+        log.write(&vec![b'x'; 2 * MAX_OUTPUT]);
         let begun = Instant::now();
         tokio::select! {
             biased;

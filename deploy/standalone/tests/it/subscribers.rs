@@ -181,7 +181,9 @@ async fn the_examples_receive_every_notification_and_resume_after_a_restart() {
         for mut child in running {
             child.kill().await.unwrap();
         }
-        subscribers.iter().for_each(|subscriber| cut_off(&subscriber.file));
+        for subscriber in &subscribers {
+            cut_off(&subscriber.file);
+        }
     }
     let running: Vec<Child> = subscribers.iter().map(Subscriber::start).collect();
     let last = notify(&world.api, 5).await;

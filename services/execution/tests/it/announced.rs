@@ -138,7 +138,7 @@ async fn stored_owners_are_those_of_the_results() -> Result<()> {
         result["Labels"] = labels.collect();
         result
     };
-    let results = Value::from_iter((0..40).map(test));
+    let results = (0..40).map(test).collect::<Value>();
     let execution = run(&world, "main", results).await?;
     let stored = || async {
         let stored = "select test_case_identifier, owners from test_report";

@@ -41,9 +41,9 @@ pub(super) async fn import(
         } else {
             let described = (text(&file, "Name"), text(&file, "ContentType"));
             let contents = reader.contents(&place)?;
-            let begun = format!("{old} {}", contents.sha256);
+            let source = format!("{old} {}", contents.sha256);
             let (earlier, begin) =
-                (finished.upload(&begun), |id| finished.begin_upload(&begun, id));
+                (finished.upload(&source), |id| finished.begin_upload(&source, id));
             let uploads = (&target.interface, target.at.as_str());
             let uploaded = upload(uploads, described, &contents, (earlier, begin)).await;
             uploaded.with_context(at)?.to_string()

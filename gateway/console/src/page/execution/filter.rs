@@ -115,7 +115,7 @@ impl Tab {
         let view = (self == Self::All).then(|| "all".to_owned());
         let muted = (self == Self::Muted).then(|| "true".to_owned());
         let change = self.change().map(|change| change.to_string());
-        Filter { view, muted, change, ..Filter::default() }
+        Filter { view, change, muted, ..Filter::default() }
     }
 }
 
