@@ -1,6 +1,6 @@
 //! The grid of a test set: tests that passed in all of its executions share a row.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Reader, tests};
 use crate::{browser::Browser, customer::Customer};
@@ -35,6 +35,6 @@ async fn tests_that_always_passed_are_folded_and_opened_without_scripts() {
     let phone = Browser::open_in((360, 1600), false).await;
     reader.open(&phone, &page).await;
     phone.click(".green summary").await;
-    assert_eq!(phone.violations().await, (json!([]), Value::Bool(false)));
+    assert_eq!(phone.violations().await, (json!([]), json!([])));
     phone.client.clone().close().await.unwrap();
 }

@@ -33,9 +33,12 @@ const PART: u64 = 16 << 20;
 /// Uploads a file, and prints the headers of the last response.
 const CLIENT: &str = "
 import { createReadStream, statSync } from 'node:fs';
+import { PassThrough } from 'node:stream';
 import { Upload } from 'tus-js-client';
 const { ENDPOINT, TOKEN, FILE, CHUNK_SIZE, AT_ONCE, DEFERRED } = process.env;
-const upload = new Upload(createReadStream(FILE), {
+// A stream that is not a file has no size.
+const input = DEFERRED === 'true' ? createReadStream(FILE).pipe(new PassThrough()) : createReadStream(FILE);
+const upload = new Upload(input, {
   endpoint: ENDPOINT,
   headers: { Authorization: `Bearer ${TOKEN}` },
   metadata: { filename: 'pad 1.img', filetype: 'application/x-raw-disk-image' },
