@@ -6,7 +6,7 @@ mod room;
 use std::path::{Path, PathBuf};
 
 use assay_proto::catalog::*;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{FutureExt, Stream, StreamExt, TryStreamExt, channel::oneshot, future, stream};
 use tonic::Response;
 
 use crate::{
@@ -19,6 +19,15 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.map(|entry| entry.unwrap().path());
     paths.flat_map(|path| if path.is_dir() { files_in(&path) } else { vec![path] }).collect()
+}
+
+/// Returns a body of these messages that breaks off when the sender is dropped.
+fn breakable<T: Send + 'static>(
+    messages: impl IntoIterator<Item = T, IntoIter: Send> + Send + 'static,
+) -> (impl Stream<Item = T> + Send + 'static, oneshot::Sender<()>) {
+    let (sender, end) = oneshot::channel::<()>();
+    let rest = end.into_stream().filter_map(|_| future::ready(None));
+    (stream::iter(messages.into_iter().collect::<Vec<_>>()).chain(rest), sender)
 }
 
 async fn download(

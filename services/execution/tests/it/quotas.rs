@@ -8,7 +8,7 @@ use assay_proto::execution::{
 };
 use assay_rpc::grpc::Channel;
 use assay_testkit::{TestUser, eventually};
-use futures::{StreamExt, stream};
+use futures::{FutureExt, StreamExt, channel::oneshot, future, stream};
 use serde_json::json;
 use tokio::task::JoinSet;
 use tonic::{Code, Status};
@@ -121,8 +121,9 @@ async fn a_file_reserves_room_before_it_is_stored() -> Result<()> {
                         (1 << 30) - (20 << 20)
                  from execution limit 1";
     world.change(large).await?;
-    let slow = stream::iter([message("slow.log", b"x".to_vec())]).chain(stream::pending());
-    let request = world.user.call(slow);
+    let (sender, end) = oneshot::channel::<()>();
+    let rest = end.into_stream().filter_map(|_| future::ready(None));
+    let request = world.user.call(stream::iter([message("slow.log", b"x".to_vec())]).chain(rest));
     let mut artifacts = world.artifacts();
     let mut upload = JoinSet::new();
     upload.spawn(
@@ -151,7 +152,8 @@ async fn a_file_reserves_room_before_it_is_stored() -> Result<()> {
     };
     eventually("a refusal", refused).await;
     assert_eq!(reason(&send(world.artifacts()).await.unwrap_err()), "quota_exceeded");
-    upload.abort_all();
+    drop(sender);
+    upload.join_next().await.expect("an upload")?.expect_err("its body breaks off");
     let freed = async || send(replica.clone()).await.ok();
     eventually("the room of the upload that has gone", freed).await;
     let gone =

@@ -1,16 +1,15 @@
 //! Uploads by the protocol tus whose first bytes are in the request that begins them.
 
-use std::fs;
-
 use assay_testkit::Answer;
 use reqwest::Method;
-use serde_json::json;
 
 use super::{
-    ABC, download, repr_digest,
-    resumable::{append, client_folder, file, metadata, tus, write_file},
+    ABC,
+    client::upload_by_client,
+    download, repr_digest,
+    resumable::{append, file, metadata, tus},
 };
-use crate::{customer::Customer, documents::node, world::create_project};
+use crate::{customer::Customer, world::create_project};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upload_begins_with_its_first_bytes() {
@@ -48,21 +47,9 @@ async fn an_upload_begins_with_its_first_bytes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_client_of_npm_sends_the_first_bytes_when_it_begins() {
     let customer = Customer::new().await;
-    let api = &customer.api;
-    let project = create_project(api).await;
-    let folder = client_folder();
-    let endpoint = format!("{}{project}/uploads", customer.url().trim_end_matches('/'));
+    let project = create_project(&customer.api).await;
     // The whole file, and parts of it.
     for chunk_size in ["Infinity", "3000000"] {
-        let sha256 = write_file(&folder.join("pad.img"), 8).await;
-        let mut client = node(&folder);
-        client.arg("client.mjs").env("ENDPOINT", &endpoint).env("TOKEN", api.token());
-        client.env("FILE", "pad.img").env("CHUNK_SIZE", chunk_size).env("AT_ONCE", "true");
-        let ran = client.output().await.unwrap();
-        assert!(ran.status.success(), "{ran:?}");
-        let uploaded = String::from_utf8(ran.stdout).unwrap();
-        let stored = api.get(&format!("{project}/files/{}", uploaded.trim())).await.ok();
-        assert_eq!((&stored["Size"], &stored["Sha256"]), (&json!(8 << 20), &json!(sha256)));
+        upload_by_client(&customer, &project, chunk_size, "AT_ONCE").await;
     }
-    fs::remove_dir_all(&folder).unwrap();
 }

@@ -1,16 +1,16 @@
 //! Uploads by the protocol tus whose size is announced later.
 
-use std::fs;
-
 use assay_testkit::{Answer, Api};
 use reqwest::{Method, RequestBuilder};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
-    ABC, download, repr_digest,
-    resumable::{append, appending, begun, client_folder, file, head, metadata, tus, write_file},
+    ABC,
+    client::upload_by_client,
+    download, repr_digest,
+    resumable::{append, appending, begun, file, head, metadata, tus},
 };
-use crate::{customer::Customer, documents::node, world::create_project};
+use crate::{customer::Customer, world::create_project};
 
 /// Returns a request that begins an upload without a size.
 fn deferring(api: &Api, project: &str) -> RequestBuilder {
@@ -111,22 +111,10 @@ async fn a_size_that_is_wrong_or_changes_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_client_of_npm_uploads_a_stream_of_unknown_size() {
     let customer = Customer::new().await;
-    let api = &customer.api;
-    let project = create_project(api).await;
-    let folder = client_folder();
-    let endpoint = format!("{}{project}/uploads", customer.url().trim_end_matches('/'));
+    let project = create_project(&customer.api).await;
     // The client announces the size with a last request without bytes. If all requests had as many bytes, it would wait
     // for ever for more.
     for chunk_size in ["3000000", "9000000"] {
-        let sha256 = write_file(&folder.join("pad.img"), 8).await;
-        let mut client = node(&folder);
-        client.arg("client.mjs").env("ENDPOINT", &endpoint).env("TOKEN", api.token());
-        client.env("FILE", "pad.img").env("CHUNK_SIZE", chunk_size).env("DEFERRED", "true");
-        let ran = client.output().await.unwrap();
-        assert!(ran.status.success(), "{ran:?}");
-        let uploaded = String::from_utf8(ran.stdout).unwrap();
-        let stored = api.get(&format!("{project}/files/{}", uploaded.trim())).await.ok();
-        assert_eq!((&stored["Size"], &stored["Sha256"]), (&json!(8 << 20), &json!(sha256)));
+        upload_by_client(&customer, &project, chunk_size, "DEFERRED").await;
     }
-    fs::remove_dir_all(&folder).unwrap();
 }

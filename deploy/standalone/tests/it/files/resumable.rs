@@ -1,57 +1,19 @@
-//! Uploads by the protocol tus, over connections that break.
+//! Uploads by the protocol tus.
 
-use std::{
-    env, fs,
-    os::unix::fs::symlink,
-    path::{Path, PathBuf},
-};
-
-use assay_testkit::{Answer, Api, eventually, test_dir};
+use assay_testkit::{Answer, Api, eventually};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use reqwest::{Method, RequestBuilder, Url, header::HeaderMap};
 use serde_json::{Value, json};
-use tokio::{
-    io::AsyncWriteExt,
-    net::{TcpListener, TcpStream},
-    task::JoinSet,
-};
-use uuid::Uuid;
+use tokio::{io::AsyncWriteExt, net::TcpStream};
 
-use super::{ABC, breaking::break_connections, download, repr_digest};
+use super::{ABC, download, repr_digest};
 use crate::{
     customer::Customer,
-    documents::{at, node},
     world::{create_project, id},
 };
 
-/// Size of the file that the client of npm uploads, in MiB. `make large-files` uses a larger one.
-const MEBIBYTES: &str = "64";
-
 /// Size of the parts in which uploads are stored, in bytes.
 const PART: u64 = 16 << 20;
-
-/// Uploads a file, and prints the headers of the last response.
-const CLIENT: &str = "
-import { createReadStream, statSync } from 'node:fs';
-import { PassThrough } from 'node:stream';
-import { Upload } from 'tus-js-client';
-const { ENDPOINT, TOKEN, FILE, CHUNK_SIZE, AT_ONCE, DEFERRED } = process.env;
-// A stream that is not a file has no size.
-const input = DEFERRED === 'true' ? createReadStream(FILE).pipe(new PassThrough()) : createReadStream(FILE);
-const upload = new Upload(input, {
-  endpoint: ENDPOINT,
-  headers: { Authorization: `Bearer ${TOKEN}` },
-  metadata: { filename: 'pad 1.img', filetype: 'application/x-raw-disk-image' },
-  uploadSize: DEFERRED === 'true' ? null : statSync(FILE).size,
-  uploadLengthDeferred: DEFERRED === 'true',
-  chunkSize: Number(CHUNK_SIZE ?? Infinity),
-  uploadDataDuringCreation: AT_ONCE === 'true',
-  retryDelays: Array(100).fill(100),
-  onError: error => { console.error(error); process.exit(1); },
-  onSuccess: ({ lastResponse }) => console.log(lastResponse.getHeader('Assay-File-Id')),
-});
-upload.start();
-";
 
 /// Returns a request by the protocol.
 pub(super) fn tus(api: &Api, method: Method, path: &str) -> RequestBuilder {
@@ -282,71 +244,4 @@ async fn requests_that_violate_the_protocol_are_refused() {
     let reader = customer.create_member("reader", "Login, Read").await;
     append(&reader.api, &upload, 0, "abc").await.is_problem(403, "forbidden");
     assert_eq!(offset(api, &upload).await, 0);
-}
-
-/// Returns a folder with the client of npm.
-pub(super) fn client_folder() -> PathBuf {
-    let folder = test_dir().unwrap().join(Uuid::now_v7().to_string());
-    fs::create_dir_all(&folder).unwrap();
-    symlink(at("target/tools/node/node_modules"), folder.join("node_modules")).unwrap();
-    fs::write(folder.join("client.mjs"), CLIENT).unwrap();
-    folder
-}
-
-/// The file is larger than the memory of the client, and ten connections break.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_client_of_npm_uploads_over_connections_that_break() {
-    let customer = Customer::new().await;
-    let api = &customer.api;
-    let project = create_project(api).await;
-    let folder = client_folder();
-    let mebibytes: u64 = mebibytes().parse().unwrap();
-    let sha256 = write_file(&folder.join("pad.img"), mebibytes).await;
-
-    let url = Url::parse(&customer.url()).unwrap();
-    let gateway = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap());
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let endpoint = format!("http://{}{project}/uploads", listener.local_addr().unwrap());
-    let (mut proxy, broken) =
-        (JoinSet::new(), break_connections(10, usize::try_from(mebibytes << 20).unwrap() / 12));
-    proxy.spawn(broken.clone().serve(listener, gateway));
-    let mut client = node(&folder);
-    client.arg("client.mjs").env("ENDPOINT", endpoint).env("TOKEN", api.token());
-    let ran = client.env("FILE", "pad.img").output().await.unwrap();
-    assert!(ran.status.success(), "{ran:?}");
-
-    assert_eq!(broken.left(), 0, "all ten connections have broken");
-    let uploaded = String::from_utf8(ran.stdout).unwrap();
-    let stored = api.get(&format!("{project}/files/{}", uploaded.trim())).await.ok();
-    assert_eq!((&stored["Name"], &stored["Size"]), (&json!("pad 1.img"), &json!(mebibytes << 20)));
-    assert_eq!(stored["Sha256"], sha256);
-    assert_eq!(stored["ContentType"], "application/x-raw-disk-image");
-    fs::remove_dir_all(&folder).unwrap();
-}
-
-#[expect(clippy::disallowed_methods, reason = "a test has no configuration to be parsed")]
-fn mebibytes() -> String {
-    env::var("ASSAY_LARGE_FILE_MIB").unwrap_or_else(|_| MEBIBYTES.to_owned())
-}
-
-/// Writes a file of different mebibytes, and returns its SHA-256 in hexadecimal digits, as Node computes it.
-pub(super) async fn write_file(path: &Path, mebibytes: u64) -> String {
-    const WRITE: &str = "
-import { createHash } from 'node:crypto';
-import { closeSync, openSync, writeSync } from 'node:fs';
-const [path, mebibytes] = process.argv.slice(-2);
-const [file, hash, chunk] = [openSync(path, 'w'), createHash('sha256'), Buffer.alloc(1 << 20)];
-for (let n = 0; n < Number(mebibytes); n++) {
-  chunk.fill(`${n * n}.`);
-  hash.update(chunk);
-  writeSync(file, chunk);
-}
-closeSync(file);
-console.log(hash.digest('hex'));
-";
-    let folder = path.parent().unwrap();
-    fs::write(folder.join("write.mjs"), WRITE).unwrap();
-    let mut write = node(folder);
-    let written = write.arg("write.mjs").arg(path).arg(mebibytes.to_string()).output().await;
-    String::from_utf8(written.unwrap().stdout).unwrap().trim().to_owned()
 }

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use assay_proto::catalog::*;
 use assay_testkit::eventually;
-use futures::{StreamExt, stream};
+use futures::stream;
 
-use super::{contents, download, files_in};
+use super::{breakable, contents, download, files_in};
 use crate::{
     user::User,
     world::{Answer, World, fault},
@@ -107,14 +107,14 @@ async fn parts_become_one_file_and_leave_nothing() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_cancelled_keeps_what_has_arrived() {
+async fn a_request_that_breaks_off_keeps_what_has_arrived() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
     let upload = begin(&user, &project, 40 << 20).await.unwrap();
     let body = vec![1; PART + (3 << 20)];
-    let pending = stream::iter(messages(&upload, 0, &body)).chain(stream::pending());
-    let request = user.files().append_upload(user.call(pending)).await.unwrap();
+    let (body, sender) = breakable(messages(&upload, 0, &body));
+    let request = user.files().append_upload(user.call(body)).await.unwrap();
     let mut request = Box::pin(async move { request.into_inner().message().await });
     let part = i64::try_from(PART).unwrap();
     let recorded = eventually("the first part", || async {
@@ -125,7 +125,8 @@ async fn a_request_that_is_cancelled_keeps_what_has_arrived() {
         () = recorded => {}
     }
     assert_eq!(fault(append(&user, &upload, part, b"x").await), "upload_in_use");
-    drop(request);
+    drop(sender);
+    request.await.unwrap_err();
     let rest = eventually("the end of the request", || async {
         let offset = get(&user, &upload).await.unwrap().offset;
         let rest = vec![1; (40 << 20) - usize::try_from(offset).unwrap()];

@@ -4,27 +4,30 @@ use std::{path::PathBuf, time::Duration};
 
 use assay_proto::catalog::*;
 use assay_testkit::eventually;
-use futures::{StreamExt, stream};
+use futures::channel::oneshot;
 use tonic::Streaming;
 
-use super::{age, contents, files_in};
+use super::{age, breakable, contents, files_in};
 use crate::{
     user::{User, messages},
     world::{World, fault},
 };
 
-/// Begins an upload of unknown size whose body does not end, and waits for its room.
-async fn begin(world: &World, user: &User, project: &Project) -> Streaming<StoredFile> {
-    let begun = messages(project, "b.msi", b"MSI").into_iter().take(2);
-    let request = user.call(stream::iter(begun.collect::<Vec<_>>()).chain(stream::pending()));
-    let upload = user.files().upload_file(request).await.unwrap().into_inner();
+/// Begins an upload of unknown size, and waits for its room. Its body breaks off when the sender is dropped.
+async fn begin(
+    world: &World,
+    user: &User,
+    project: &Project,
+) -> (Streaming<StoredFile>, oneshot::Sender<()>) {
+    let (body, sender) = breakable(messages(project, "b.msi", b"MSI").into_iter().take(2));
+    let upload = user.files().upload_file(user.call(body)).await.unwrap().into_inner();
     let claimed = eventually("the claim", || async {
         let size = sqlx::query_scalar("select sum(size)::bigint from stray_content");
         let size: Option<i64> = size.fetch_one(&world.db).await.unwrap();
         (size == Some(16 << 20)).then_some(())
     });
     claimed.await;
-    upload
+    (upload, sender)
 }
 
 #[tokio::test]
@@ -54,10 +57,9 @@ async fn a_file_claims_room_before_it_is_stored() {
     // 20 MiB are left. A file of unknown size claims 16 MiB at once.
     let grow = "update content set size = (1::bigint << 30) - (20 << 20)";
     sqlx::query(grow).execute(&world.db).await.unwrap();
-    let upload = begin(&world, &user, &project).await;
+    let _upload = begin(&world, &user, &project).await;
     let large = vec![0; 5 << 20];
     assert_eq!(fault(user.upload(&project, "c.msi", &large).await), "quota_exceeded");
-    drop(upload);
     age(&world).await;
     world.files.sweep().await.unwrap();
     user.upload(&project, "c.msi", &large).await.unwrap();
@@ -68,8 +70,9 @@ async fn an_upload_that_breaks_off_gives_its_room_back_without_the_sweep() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
-    let upload = begin(&world, &user, &project).await;
-    drop(upload);
+    let (mut upload, sender) = begin(&world, &user, &project).await;
+    drop(sender);
+    upload.message().await.unwrap_err();
     let free = eventually("the end of the claim", || async {
         (contents(&world).await == (0, 0)).then_some(())
     });
@@ -82,7 +85,7 @@ async fn an_upload_that_the_end_of_the_program_breaks_off_gives_its_room_back() 
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
-    let mut upload = begin(&world, &user, &project).await;
+    let (mut upload, _sender) = begin(&world, &user, &project).await;
     let (stopped, answer) =
         tokio::join!(world.runtime.stop(Duration::from_secs(20)), upload.message());
     stopped.unwrap();

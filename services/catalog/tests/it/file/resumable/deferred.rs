@@ -2,9 +2,9 @@
 
 use assay_proto::catalog::*;
 use assay_testkit::eventually;
-use futures::{StreamExt, stream};
+use futures::stream;
 
-use super::{PART, append, contents, creation, get, messages, uploads};
+use super::{super::breakable, PART, append, contents, creation, get, messages, uploads};
 use crate::{
     user::User,
     world::{Answer, World, fault},
@@ -57,15 +57,15 @@ async fn an_upload_without_a_size_claims_room_as_its_bytes_arrive() {
 
     // A part and a beginning: the second one claims 16 MiB, too.
     let body = vec![1; PART + (3 << 20)];
-    let pending = stream::iter(messages(&upload, 0, &body)).chain(stream::pending());
-    let request = user.files().append_upload(user.call(pending)).await.unwrap();
+    let (body, sender) = breakable(messages(&upload, 0, &body));
+    let _request = user.files().append_upload(user.call(body)).await.unwrap();
     let room = eventually("the room of two parts", || async {
         (claimed(&world).await == 32 << 20).then_some(())
     });
     room.await;
     let large = vec![0; 9 << 20];
     assert_eq!(fault(user.upload(&project, "b.msi", &large).await), "quota_exceeded");
-    drop(request);
+    drop(sender);
     let free = "select received from upload where writer_id is null and claimed = received";
     let free = eventually("the room that nothing has arrived for", || async {
         sqlx::query_scalar(free).fetch_optional(&world.db).await.unwrap()
