@@ -1,5 +1,7 @@
 """Pods: their privileges, and whether their references exist."""
 
+import re
+
 from .chart import component
 
 # Users of the bundled servers' images; Assay's own is 65532.
@@ -87,9 +89,9 @@ def references(rendering, labels, pod):
                 if name in made and item["key"] not in made[name]:
                     yield f"mounts {item['key']} of the Secret {name}, which has no such key"
     yield from mounts(pod)
-    if "password" in str(pod.get("containers")).lower().replace("password_file", "").replace(
-        "admin-password", ""
-    ):
+    # The names of options and of variables whose values are read from files.
+    named = re.compile("password_file|admin-password|pgpassword")
+    if "password" in named.sub("", str(pod.get("containers")).lower()):
         yield "seems to contain a password"
 
 

@@ -13,16 +13,16 @@ fail() {
     exit 1
 }
 
-# Runs a program of PostgreSQL with the database of a service. The password in its URL becomes a variable: others see
+# Runs a program of PostgreSQL with the database of a service. The secret in its URL becomes a variable: others see
 # the options of a process.
 connected() {
-    local file=${1^^}_URL_FILE url password
+    local file=${1^^}_URL_FILE url secret
     url=$(<"${!file}")
     if [[ $url =~ ^([^:]+://[^:/@?]*):([^/@]*)@(.*)$ ]]; then
-        url=${BASH_REMATCH[1]}@${BASH_REMATCH[3]} password=${BASH_REMATCH[2]//\\/\\\\}
-        printf -v password %b "${password//%/\\x}"
+        url=${BASH_REMATCH[1]}@${BASH_REMATCH[3]} secret=${BASH_REMATCH[2]//\\/\\\\}
+        printf -v secret %b "${secret//%/\\x}"
     fi
-    PGPASSWORD=${password-${PGPASSWORD-}} "$2" --dbname="$url" "${@:3}"
+    PGPASSWORD=${secret-${PGPASSWORD-}} "$2" --dbname="$url" "${@:3}"
 }
 
 # Runs a statement in the database of a service.
