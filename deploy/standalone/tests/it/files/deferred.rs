@@ -113,7 +113,7 @@ async fn the_client_of_npm_uploads_a_stream_of_unknown_size() {
     let customer = Customer::new().await;
     let project = create_project(&customer.api).await;
     // The client announces the size with a last request without bytes. If all requests had as many bytes, it would wait
-    // for ever for more.
+    // forever for more.
     for chunk_size in ["3000000", "9000000"] {
         upload_by_client(&customer, &project, chunk_size, "DEFERRED").await;
     }
