@@ -3,19 +3,6 @@
 # later ones. The folder of a dump is named after its time, and exists once the dump is complete.
 set -euo pipefail
 umask 077
-
-# Runs a program of PostgreSQL with the database of a service. The secret in its URL becomes a variable: others see
-# the options of a process.
-connected() {
-    local file=${1^^}_URL_FILE url secret
-    url=$(<"${!file}")
-    if [[ $url =~ ^([^:]+://[^:/@?]*):([^/@]*)@(.*)$ ]]; then
-        url=${BASH_REMATCH[1]}@${BASH_REMATCH[3]} secret=${BASH_REMATCH[2]//\\/\\\\}
-        printf -v secret %b "${secret//%/\\x}"
-    fi
-    PGPASSWORD=${secret-${PGPASSWORD-}} "$2" --dbname="$url" "${@:3}"
-}
-
 backups=${BACKUPS:-/backup}
 while folder=$backups/$(date --utc +%Y-%m-%dT%H%M%SZ) && [[ -e $folder ]]; do sleep 1; done
 

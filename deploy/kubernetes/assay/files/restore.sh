@@ -13,18 +13,6 @@ fail() {
     exit 1
 }
 
-# Runs a program of PostgreSQL with the database of a service. The secret in its URL becomes a variable: others see
-# the options of a process.
-connected() {
-    local file=${1^^}_URL_FILE url secret
-    url=$(<"${!file}")
-    if [[ $url =~ ^([^:]+://[^:/@?]*):([^/@]*)@(.*)$ ]]; then
-        url=${BASH_REMATCH[1]}@${BASH_REMATCH[3]} secret=${BASH_REMATCH[2]//\\/\\\\}
-        printf -v secret %b "${secret//%/\\x}"
-    fi
-    PGPASSWORD=${secret-${PGPASSWORD-}} "$2" --dbname="$url" "${@:3}"
-}
-
 # Runs a statement in the database of a service.
 sql() {
     connected "$1" psql --no-psqlrc --quiet --no-align --tuples-only -v ON_ERROR_STOP=1 --command="$2"
