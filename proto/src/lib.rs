@@ -5,6 +5,7 @@
 
 mod batch;
 mod blank;
+mod cell;
 mod changes;
 mod codec;
 #[cfg(feature = "sql")]
@@ -26,6 +27,7 @@ mod value;
 
 pub use self::{
     batch::{Batch, Listed, RowOf},
+    cell::is_formula,
     changes::Changes,
     codec::Codec,
     duration::LONGEST_DURATION,

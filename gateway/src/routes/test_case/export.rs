@@ -6,7 +6,7 @@ use assay_auth::Caller;
 use assay_proto::{
     Page, PlanStatus, ReportStatus, TestResult,
     catalog::{ListFilter, ListTestCasesRequest, TestCaseBatch, TestCaseEntry},
-    name_of,
+    is_formula, name_of,
 };
 use axum::{
     body::Body,
@@ -217,16 +217,10 @@ fn csv_records(cases: Vec<TestCaseEntry>, exact: bool) -> Result<Bytes, Failure>
     Ok(records.into_inner()?.into())
 }
 
-/// The beginnings of cells that spreadsheets interpret as formulas: those with full-width characters do so in some
-/// languages.
-const FORMULAS: [char; 11] =
-    ['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
-
 /// Puts an apostrophe before a cell that a spreadsheet would interpret as a formula, and before one
 /// that an import would otherwise change.
 fn escape_formula(cell: &str) -> Cow<'_, str> {
-    let formula = cell.trim_start_matches('\'').starts_with(FORMULAS);
-    if formula { format!("'{cell}").into() } else { cell.into() }
+    if is_formula(cell) { format!("'{cell}").into() } else { cell.into() }
 }
 
 /// Returns the name of an enum value, or an empty text for none.

@@ -7,6 +7,7 @@ use assay_proto::{
     catalog::{
         ImportFormat, ImportTestCasesTarget, TestCaseInput, TestCaseRowInput, TestPlanRowInput,
     },
+    is_formula,
 };
 use assay_records::{Check, elements};
 use assay_rpc::body::Memory;
@@ -163,15 +164,9 @@ fn read_csv(mut body: impl BufRead, rows: &mut Rows<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The beginnings of cells that spreadsheets interpret as formulas: those with full-width characters do so in some
-/// languages.
-const FORMULAS: [char; 11] =
-    ['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
-
 /// Returns the text of a cell without the apostrophe that an export adds, so that a spreadsheet does not
 /// run the text as a formula.
 fn without_apostrophe(cell: &str) -> &str {
-    let is_formula = |rest: &str| rest.trim_start_matches('\'').starts_with(FORMULAS);
     cell.strip_prefix('\'').filter(|rest| is_formula(rest)).unwrap_or(cell)
 }
 
