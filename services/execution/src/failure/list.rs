@@ -142,7 +142,7 @@ async fn causes(
          page as materialized (
              select *, least(row_number() over (order by count desc, fingerprint), $9::bigint + 1) as place
              from cause
-             where substr(fingerprint, 1, 8) <> all($10::bytea[])
+             where encode(substr(fingerprint, 1, 8), 'hex') <> all($10::text[])
                and ($5::bytea is null or fingerprint > $5)
                and (unreviewed > 0 or not $8)
              order by place, fingerprint
@@ -187,7 +187,7 @@ async fn causes(
         .bind(slice.limit)
         .bind(filter.muted)
         .bind(filter.unreviewed)
-        .bind(place.following())
+        .bind(i64::try_from(place.following()).map_err(Fault::internal)?)
         .bind(place.leading())
         .bind(filter.fingerprint.as_ref().map(|one| &one.as_bytes()[..]))
         .fetch_all(db)

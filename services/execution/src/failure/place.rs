@@ -10,13 +10,15 @@ use assay_proto::Fault;
 
 use crate::test_report::LEADING_CAUSES as LEADING;
 
-/// Number of bytes of a fingerprint that name a leading cause: so many are different for all causes of an execution.
-const PREFIX: usize = 8;
+/// Number of digits of a fingerprint that name a leading cause: so many are different for all causes of an execution.
+const PREFIX: usize = 16;
 
-/// A place in the list: the leading causes that have been listed, and the last one of the others.
+/// A place in the list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Place {
-    leading: Vec<[u8; PREFIX]>,
+    /// The beginnings of the leading causes that have been listed, one after the other.
+    leading: String,
+    /// The last cause that was listed after the leading ones.
     last: Option<Fingerprint>,
 }
 
@@ -32,46 +34,42 @@ impl Place {
             Some((leading, last)) => (leading, Some(last.parse().ok()?)),
             None => (cursor, None),
         };
-        if !leading.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return None;
-        }
-        let prefixes = leading.as_bytes().chunks(2 * PREFIX).map(|digits| {
-            let digits = str::from_utf8(digits).ok().filter(|digits| digits.len() == 2 * PREFIX)?;
-            Some(u64::from_str_radix(digits, 16).ok()?.to_be_bytes())
-        });
-        let leading = prefixes.collect::<Option<Vec<_>>>()?;
-        let is_place = match last {
-            Some(_) => leading.len() == LEADING,
-            None => (1..=LEADING).contains(&leading.len()),
-        };
-        is_place.then_some(Self { leading, last })
+        let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let is_place = leading.len().is_multiple_of(PREFIX)
+            && leading.bytes().all(is_digit)
+            && match last {
+                Some(_) => leading.len() == LEADING * PREFIX,
+                None => (1..=LEADING * PREFIX).contains(&leading.len()),
+            };
+        is_place.then(|| Self { leading: leading.to_owned(), last })
     }
 
     /// Goes on to the place after a cause.
     pub(crate) fn pass(&mut self, cause: Fingerprint) {
-        if self.leading.len() == LEADING {
+        if self.following() == 0 {
             self.last = Some(cause);
-        } else if let Some(prefix) = cause.as_bytes().first_chunk() {
-            self.leading.push(*prefix);
+        } else {
+            self.leading.push_str(&cause.to_string()[..PREFIX]);
         }
     }
 
     /// Returns the cursor of the place.
     pub(crate) fn cursor(&self) -> String {
-        let prefixes =
-            self.leading.iter().map(|prefix| format!("{:016x}", u64::from_be_bytes(*prefix)));
-        let last = self.last.map(|last| format!("-{last}"));
-        prefixes.chain(last).collect()
+        match self.last {
+            Some(last) => format!("{}-{last}", self.leading),
+            None => self.leading.clone(),
+        }
     }
 
-    /// Returns the beginnings of the fingerprints of the leading causes that have been listed.
-    pub(crate) fn leading(&self) -> Vec<&[u8]> {
-        self.leading.iter().map(|prefix| &prefix[..]).collect()
+    /// Returns the beginnings of the fingerprints of the leading causes that have been listed, in hexadecimal digits.
+    pub(crate) fn leading(&self) -> Vec<&str> {
+        let count = self.leading.len() / PREFIX;
+        (0..count).map(|index| &self.leading[index * PREFIX..][..PREFIX]).collect()
     }
 
     /// Returns the number of leading causes that follow.
-    pub(crate) fn following(&self) -> i64 {
-        i64::try_from(LEADING - self.leading.len()).unwrap_or_default()
+    pub(crate) fn following(&self) -> usize {
+        LEADING - self.leading.len() / PREFIX
     }
 
     /// Returns the fingerprint of the last cause that was listed after the leading ones.
@@ -106,9 +104,17 @@ mod tests {
         let last = cause(7);
         let many = "0".repeat(51 * 16);
         let early = format!("{}-{last}", "0".repeat(16));
-        for cursor in
-            ["", "7", "-", "+000000000000007", "ä", &last.to_string()[..31], &many, &early]
-        {
+        for cursor in [
+            "",
+            "7",
+            "-",
+            "+000000000000007",
+            "A00000000000000f",
+            "ä",
+            &last.to_string()[..31],
+            &many,
+            &early,
+        ] {
             assert_eq!(Place::parse(cursor), None, "{cursor}");
         }
     }

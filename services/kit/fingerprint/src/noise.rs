@@ -50,12 +50,15 @@ impl Noise {
     /// times as long with each pattern.
     pub(crate) fn removed<'l>(&self, line: &'l str) -> Cow<'l, str> {
         let mut matches: Vec<Range<usize>> = Vec::new();
+        // They are merged after each pattern, so that their number is bounded by the length of the line.
         for pattern in &self.0 {
             matches.extend(pattern.find_iter(line).map(Range::from));
             matches.sort_by_key(|found| found.start);
             matches.dedup_by(|next, found| {
                 let is_one = next.start < found.end || next.start == found.start;
-                found.end = if is_one { found.end.max(next.end) } else { found.end };
+                if is_one {
+                    found.end = found.end.max(next.end);
+                }
                 is_one
             });
         }
