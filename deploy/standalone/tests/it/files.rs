@@ -1,6 +1,7 @@
 //! Files of projects: uploads, downloads, and what remains when the catalog is killed.
 
 pub(crate) mod breaking;
+mod broken;
 mod client;
 mod creation;
 mod deferred;
