@@ -22,6 +22,7 @@ use maud::{Markup, html};
 use serde::Serialize;
 use uuid::Uuid;
 
+use self::runs::Runs;
 pub(super) use self::{
     filter::{Filter, Tab},
     header::{legend, sentence, tabs},
@@ -36,7 +37,7 @@ use crate::{
     api::{Api, Console, List, address},
     failure::Failure,
     layout::Page,
-    record::{ExecutionEntry, FailureMatch, Position, Project, Summary, Verdict},
+    record::{FailureMatch, Position, Project, Summary, Verdict},
     session::Session,
     text::number,
 };
@@ -121,13 +122,9 @@ async fn show(
 }
 
 /// Returns the runs of the series, unless the page is about a cause, which needs another call.
-async fn series(
-    api: &Api,
-    summary: &Summary,
-    query: &Paged<Filter>,
-) -> Result<Vec<ExecutionEntry>, Failure> {
+async fn series(api: &Api, summary: &Summary, query: &Paged<Filter>) -> Result<Runs, Failure> {
     if query.filter.fingerprint.is_some() {
-        return Ok(Vec::new());
+        return Ok(Runs::default());
     }
     runs::read(api, summary).await
 }
