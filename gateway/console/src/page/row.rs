@@ -59,14 +59,9 @@ impl Rows<'_> {
         }
     }
 
-    /// A box with a label that selects all tests of the cause that a list is about. Their number is known
-    /// if the page shows all of them.
-    pub(super) fn whole_cause(
-        &self,
-        fingerprint: &str,
-        count: Option<usize>,
-        label: &str,
-    ) -> Markup {
+    /// A box with a label that selects all tests of the cause that a list is about. The page may show a part of
+    /// them.
+    pub(super) fn whole_cause(&self, fingerprint: &str, count: Option<i64>, label: &str) -> Markup {
         html! {
             @if self.judged.is_some() {
                 label.check {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::Reader;
+use super::{Reader, tests};
 use crate::{
     customer::Customer,
     world::{id, in_days},
@@ -119,4 +119,24 @@ async fn each_number_of_an_execution_leads_to_as_many_rows() {
             assert_eq!(reader.rows(&list).await, number, "{list}");
         }
     }
+}
+
+#[tokio::test]
+async fn the_box_of_a_cause_has_the_number_of_all_of_its_tests_on_each_page() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let names: Vec<_> = (0..60).map(|nr| format!("test {nr}")).collect();
+    let report = tests(names.iter().map(|name| (name.as_str(), "no bank")));
+    let (execution, at) = reader.upload(&report).await;
+    let causes = reader.api().get(&format!("{at}/failures")).await.ok();
+    let fingerprint = causes[0]["Fingerprint"].as_str().unwrap();
+    let first = format!("/executions/{}?fingerprint={fingerprint}", id(&execution));
+    let (mut page, mut pages) = (Some(first), 0);
+    while let Some(path) = page {
+        let html = reader.html(&path).await;
+        let all = between(&html, "class=\"all\"", ">").expect(&html);
+        assert!(all.contains("data-count=\"60\""), "{path}: {all}");
+        (page, pages) = (next_page(&html), pages + 1);
+    }
+    assert_eq!(pages, 2);
 }

@@ -64,10 +64,14 @@ pub(super) async fn section(
     let is_part = query.cursor.is_some() || reports.next.is_some();
     let whole =
         if is_part && judged.is_some() { whole(api, place, tab, query).await? } else { None };
+    let count = if is_part {
+        whole.as_ref().map(|cause| cause.count)
+    } else {
+        i64::try_from(reports.items.len()).ok()
+    };
     Ok(html! {
         @if let Some(fingerprint) = &filter.fingerprint {
             (headline(page, tab, &reports.items))
-            @let count = reports.next.is_none().then_some(reports.items.len());
             (rows.whole_cause(fingerprint, count, "All tests of this list"))
             @if let Some(cause) = &whole { (rows.seen(cause)) }
         }
