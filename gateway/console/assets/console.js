@@ -35,18 +35,23 @@
     }
   };
 
-  // Buttons that copy the text beside them.
+  // Buttons that copy the text beside them, as a whole also if the page has a part of it.
   const addCopyButtons = (root) => {
     for (const box of all("[data-copy]", root)) {
-      const text = one("pre", box);
-      text.textContent.includes("https://assay.example.com") &&
-        (text.textContent = text.textContent.replaceAll("https://assay.example.com", location.origin));
+      const [text, whole] = [one("pre", box), box.dataset.copy];
+      if ("host" in box.dataset)
+        text.textContent = text.textContent.replaceAll("https://assay.example.com", location.origin);
+      const copy = async () => {
+        const file = whole && (await fetch(whole));
+        if (whole && (file.redirected || !file.ok)) throw file;
+        await navigator.clipboard.writeText(whole ? await file.text() : text.textContent);
+        return "Copied";
+      };
       const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = "Copy";
+      Object.assign(button, { type: "button", textContent: "Copy" });
       button.addEventListener("click", async () => {
-        await navigator.clipboard.writeText(text.textContent);
-        button.textContent = "Copied";
+        // Over plain http, browsers let users copy only.
+        button.textContent = await copy().catch(() => (getSelection().selectAllChildren(text), "Selected"));
         setTimeout(() => (button.textContent = "Copy"), 2000);
       });
       box.append(button);

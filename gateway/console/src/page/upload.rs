@@ -10,7 +10,7 @@ const HOST: &str = "https://assay.example.com";
 /// The command that uploads reports to a project and a test set, and creates both.
 pub(super) fn by_names(project: &str, set: &str) -> Markup {
     let (project, set) = (quoted(project), quoted(set));
-    copyable(&format!(
+    commands(&format!(
         "export ASSAY_URL={HOST} ASSAY_TOKEN=…\n\
          assay-ci upload 'reports/**/*.xml' --project {project} --set {set}"
     ))
@@ -18,7 +18,7 @@ pub(super) fn by_names(project: &str, set: &str) -> Markup {
 
 /// The commands that do the same for an existing project without `assay-ci`.
 pub(super) fn to_project(project_id: &str) -> Markup {
-    copyable(&format!(
+    commands(&format!(
         "sets={HOST}/api/projects/{project_id}/testsets\n\
          set=$(curl -s \"$sets\" -H \"Authorization: Bearer $ASSAY_TOKEN\" --json '{{\"Name\": \
          \"nightly\"}}' \\\n  | sed 's/^{{\"Id\":\"\\([^\"]*\\)\".*/\\1/')\n\
@@ -29,7 +29,7 @@ pub(super) fn to_project(project_id: &str) -> Markup {
 
 /// The command that uploads a report to a test set.
 pub(super) fn to_set(project_id: &str, set_id: &str) -> Markup {
-    copyable(&format!(
+    commands(&format!(
         "curl {HOST}/api/projects/{project_id}/testsets/{set_id}/results \\\n  \
          -H \"Authorization: Bearer $ASSAY_TOKEN\" -H 'Content-Type: application/xml' \\\n  \
          --data-binary @junit.xml"
@@ -38,6 +38,11 @@ pub(super) fn to_set(project_id: &str, set_id: &str) -> Markup {
 
 fn quoted(name: &str) -> String {
     format!("'{}'", clean(name).replace('\'', "'\\''"))
+}
+
+/// Commands with a button that copies them, in which the script names this host.
+fn commands(text: &str) -> Markup {
+    html! { div.code data-copy="" data-host="" { pre tabindex="0" { (plain(text)) } } }
 }
 
 /// A text with a button that copies it.

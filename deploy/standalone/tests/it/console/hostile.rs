@@ -49,3 +49,33 @@ async fn hostile_texts_are_shown_and_not_run() {
     assert_eq!(whole.headers["x-content-type-options"], "nosniff");
     browser.client.clone().close().await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_of_which_a_page_has_a_part_is_copied_as_a_whole_and_as_it_is() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, path) = reader.start().await;
+    // Commands of pages name this host, which is replaced by that of the page.
+    let text = format!("https://assay.example.com/{}", "x".repeat(40_000));
+    let step = json!({"StepNr": 1, "Result": "Failed", "ActualResult": text, "TestInput": "",
+        "ExpectedResult": "", "DurationInSec": 1});
+    let result = json!([{"Identifier": "pays", "Result": "Failed", "Steps": [step]}]);
+    reader.api().post(&format!("{path}/results"), result).await.expect(200);
+    let browser = Browser::open().await;
+
+    reader.open(&browser, &format!("/executions/{}?view=all", id(&execution))).await;
+    browser.click(".row a").await;
+    let is_part =
+        |text: &str| text.starts_with("https://assay.example.com/x") && text.contains("left out");
+    browser.read_until(".text.failed pre", is_part).await;
+    let clipboard = "const clipboard = {writeText: async (text) => { window.copied = text; }};
+         Object.defineProperty(navigator, 'clipboard', {value: clipboard});";
+    browser.client.execute(clipboard, Vec::new()).await.unwrap();
+    browser.click(".text.failed button").await;
+    let copied = assay_testkit::eventually("the copy", || async {
+        let copied = browser.client.execute("return window.copied", Vec::new()).await.ok()?;
+        (!copied.is_null()).then_some(copied)
+    });
+    assert_eq!(copied.await, json!(text));
+    browser.client.clone().close().await.unwrap();
+}

@@ -162,11 +162,12 @@ fn title(text: &str) -> &str {
 fn text(step: &Step, part: content::Part, at: &content::Shown<'_>, rest: &mut Allowance) -> Markup {
     let whole = part.of(step);
     let excerpt = rest.cut(whole);
+    let link = (excerpt.omitted > 0).then(|| at.link(step, part));
     html! {
         @if !whole.trim().is_empty() {
             div class=(format!("text {}", part.class(step))) {
                 h3 { (part.label()) }
-                div.code data-copy="" {
+                div.code data-copy=(link.as_deref().unwrap_or_default()) {
                     pre tabindex="0" {
                         (ansi(excerpt.head))
                         @if excerpt.omitted > 0 {
@@ -175,7 +176,7 @@ fn text(step: &Step, part: content::Part, at: &content::Shown<'_>, rest: &mut Al
                         }
                     }
                 }
-                @if excerpt.omitted > 0 { p { a href=(at.link(step, part)) { "Whole text" } } }
+                @if let Some(link) = &link { p { a href=(link) { "Whole text" } } }
             }
         }
     }
