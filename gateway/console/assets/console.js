@@ -139,6 +139,13 @@
     });
   };
 
+  // What was sent after the end of the session comes back after the login.
+  if (address.searchParams.has("ended")) {
+    const key = "draft " + address.searchParams.get("next")?.split("?")[0];
+    const kept = sessionStorage.getItem(key);
+    kept && sessionStorage.setItem(key, kept.replace('"sent":true', '"sent":false'));
+  }
+
   // Progress of a running execution, while somebody looks at it.
   const follow = () => {
     const summary = one("#summary[data-progress]");

@@ -65,19 +65,26 @@ impl Token {
     }
 }
 
-/// Rejects requests to change something that other pages have sent, and lets users log in who have
-/// to.
+/// Rejects requests to change something that other pages have sent, lets users log in who have to, and leads from a path
+/// that only takes a form to the page above it.
 pub(crate) async fn guard(request: Request, handler: Handler) -> Response {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     if !reads && !origin::is_own(request.headers(), request.uri()) {
         return Failure::foreign().into_response();
     }
-    let here = reads.then(|| Next::of(request.uri()));
+    let (here, above) = if reads {
+        (Next::of(request.uri()), Some(Next::above(request.uri())))
+    } else {
+        (Next::referrer(request.headers()), None)
+    };
     let response = handler.run(request).await;
-    if response.status() != StatusCode::UNAUTHORIZED {
-        return response;
+    match (response.status(), above) {
+        (StatusCode::UNAUTHORIZED, _) => Redirect::to(&here.login(!reads)).into_response(),
+        (StatusCode::METHOD_NOT_ALLOWED, Some(above)) => {
+            Redirect::to(above.as_str()).into_response()
+        }
+        _ => response,
     }
-    Redirect::to(&here.unwrap_or_default().login()).into_response()
 }
 
 /// Returns the token in the cookie of a request, not verified.

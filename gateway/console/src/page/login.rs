@@ -26,7 +26,13 @@ pub(super) fn routes() -> Router<Console> {
 #[serde(default)]
 struct Target {
     next: String,
+    /// Any text if a form was sent after the end of the session.
+    ended: Option<String>,
 }
+
+/// Said to users whose form was not accepted.
+const ENDED: &str =
+    "Your session has ended, so what you sent is not saved. Log in to send it again.";
 
 /// The form of the page.
 #[derive(Deserialize)]
@@ -50,7 +56,10 @@ async fn form(session: Result<Session, Failure>, Query(target): Query<Target>) -
     let next = Next::parse(&target.next);
     match session {
         Ok(session) if session.is_valid().await => Redirect::to(next.as_str()).into_response(),
-        _ => layout::bare(StatusCode::OK, "Log in", &fields("", &next, None)),
+        _ => {
+            let reason = target.ended.is_some().then_some(ENDED);
+            layout::bare(StatusCode::OK, "Log in", &fields("", &next, reason))
+        }
     }
 }
 

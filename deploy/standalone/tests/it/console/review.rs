@@ -248,3 +248,22 @@ async fn a_page_says_which_failures_could_not_be_made_known_again() {
     let known = reader.api().get(&format!("/api{page}")).await.ok();
     assert_eq!(known.as_array().unwrap().len(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_judgement_that_was_sent_after_the_end_of_the_session_comes_back_after_the_login() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, _) = reader.upload(&junit(REFUSED, "")).await;
+    let browser = Browser::open().await;
+    reader.open(&browser, &format!("/executions/{}", id(&execution))).await;
+    browser.click(".group .all").await;
+    browser.type_into("[name=comment]", "the bank is closed").await;
+    browser.client.delete_all_cookies().await.unwrap();
+    browser.click("#review [value=Accepted]").await;
+    browser.read_until(".login .alert", |text| text.starts_with("Your session has ended")).await;
+    reader.log_in(&browser).await;
+    browser.click(".group .all").await;
+    let comment = browser.find("[name=comment]").await.prop("value").await.unwrap();
+    assert_eq!(comment.as_deref(), Some("the bank is closed"));
+    browser.client.clone().close().await.unwrap();
+}

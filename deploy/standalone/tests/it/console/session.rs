@@ -104,7 +104,11 @@ async fn a_form_of_another_page_is_rejected() {
         let anonymous = reader.client.post(format!("{own}{path}")).header("origin", &own);
         let anonymous = Answer::of(anonymous).await;
         let is_open = ["/login", "/forgot-password"].contains(&path.as_str());
-        let leads_to_login = anonymous.headers.get("location").is_some_and(|to| to == "/login");
+        let logins = ["/login", "/login?ended=yes"];
+        let leads_to_login = anonymous
+            .headers
+            .get("location")
+            .is_some_and(|to| logins.iter().any(|login| to == login));
         assert!(is_open || leads_to_login, "{path}: {anonymous}");
     }
 }
@@ -119,6 +123,16 @@ async fn pages_without_a_valid_session_lead_to_the_login_and_back() {
     let anonymous = Answer::of(reader.client.get(format!("{}{page}", reader.url))).await;
     assert_eq!(anonymous.expect(303).headers["location"], login);
     reader.get(page).await.expect(404);
+    // The login says why a form was not accepted, and leads back to its page.
+    let form = format!("{}/executions/{SOME_ID}?change=New", reader.url);
+    let sent = reader.client.post(&form).header("origin", &reader.url).header("referer", &form);
+    let sent = Answer::of(sent).await.expect(303).headers["location"].to_str().unwrap().to_owned();
+    assert_eq!(sent, format!("/login?next=%2Fexecutions%2F{SOME_ID}%3Fchange%3DNew&ended=yes"));
+    let login_page = Answer::of(reader.client.get(format!("{}{sent}", reader.url))).await;
+    let login_page = String::from_utf8_lossy(&login_page.expect(200).body).into_owned();
+    assert!(login_page.contains("Your session has ended"), "{login_page}");
+    // A path that only takes a form leads to its page.
+    assert_eq!(reader.get("/account/tokens").await.expect(303).headers["location"], "/account");
 
     let logout = reader.request(Method::POST, "/logout").header("sec-fetch-site", "same-origin");
     let logout = logout.header("cookie", format!("__Host-assay={}", reader.api().token()));
