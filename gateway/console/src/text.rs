@@ -12,7 +12,7 @@ mod time;
 pub use self::duration::duration;
 pub(crate) use self::{
     ansi::ansi,
-    day::{end_of_day, zoned_day},
+    day::{end_of_day, until, zoned_day},
     excerpt::{Allowance, beginning},
     link::{Link, link},
     number::{counted, number},

@@ -28,7 +28,7 @@ use crate::{
     layout::Page,
     record::Permission,
     session::Session,
-    text::plain,
+    text::{clean, plain},
 };
 
 /// Number of tokens on a page, and of customers.
@@ -47,30 +47,32 @@ pub(super) fn routes() -> Router<Console> {
 }
 
 async fn page(session: Session, Query(query): Query<Paged<()>>) -> Result<Response, Failure> {
-    show(&session, &query, html! {}).await.map(IntoResponse::into_response)
+    show(&session, &query, html! {}, &Fields::default()).await.map(IntoResponse::into_response)
 }
 
-/// Creates an API token, and shows its secret once, or the reason why it is refused.
+/// Creates an API token, and shows its secret once. One that is refused stays in the form.
 async fn create(session: Session, Form(fields): Form<Fields>) -> Result<Response, Failure> {
     let query = Paged::default();
     match token::create(&session.api, &fields).await {
         Ok(new) => {
             let notice = html! { (token::secret(&new)) };
-            Ok(show(&session, &query, notice).await?.into_response())
+            Ok(show(&session, &query, notice, &Fields::default()).await?.into_response())
         }
         Err(failure) => {
-            let notice = html! { p.alert role="alert" { (plain(&failure.of_input()?)) } };
-            let page = show(&session, &query, notice).await?;
+            let problem = failure.of_conflict().or_else(Failure::of_input)?;
+            let notice = html! { p.alert role="alert" { (plain(&problem)) } };
+            let page = show(&session, &query, notice, &fields).await?;
             Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
         }
     }
 }
 
-/// Shows the page, with what became of a new token.
+/// Shows the page, with what became of a new token, and what was entered.
 async fn show<'a>(
     Session { api, user }: &'a Session,
     query: &Paged<()>,
     notice: Markup,
+    entered: &Fields,
 ) -> Result<Page<'a>, Failure> {
     let tokens = query.listed(LISTED);
     let (tokens, memberships) = try_join!(
@@ -86,7 +88,7 @@ async fn show<'a>(
             (notice)
             ul.rows { @for token in &tokens.items { (token::row(token)) } }
             (query.pager("/account", tokens.next.as_deref()))
-            (form(user))
+            (form(user, entered))
         }
     };
     let title = "Account".to_owned();
@@ -106,21 +108,26 @@ fn customers(memberships: &List<Membership>) -> Markup {
 }
 
 /// The form of a new token.
-fn form(user: &Claims) -> Markup {
+fn form(user: &Claims, entered: &Fields) -> Markup {
     let uploads = [Permission::Read, Permission::Write, Permission::Execute];
+    let of_uploads = uploads.map(Permission::name).join(", ");
+    let is_chosen = |permissions: &str| entered.permissions == permissions;
     html! {
         form.filters method="post" action="/account/tokens" {
-            label.field.wide { span { "Name" } input name="name" required maxlength="255"; }
+            label.field.wide { span { "Name" } input name="name" required maxlength="255" value=(clean(&entered.name)); }
             label.field {
                 span { "Permissions" }
                 select name="permissions" {
                     @if uploads.iter().all(|permission| user.may(*permission)) {
-                        option value=(uploads.map(Permission::name).join(", ")) { "Upload results" }
+                        option value=(of_uploads) selected[is_chosen(&of_uploads)] { "Upload results" }
                     }
-                    option value=(Permission::Read) { "Read" }
+                    option value=(Permission::Read) selected[is_chosen(Permission::Read.name())] { "Read" }
                 }
             }
-            label.field { span { "Expires (optional)" } input type="date" name="expires"; }
+            label.field {
+                span { "Until and including (optional)" span.utc { " (UTC)" } }
+                input type="date" name="expires" value=[entered.expires.as_deref()] data-last;
+            }
             button.primary { "Create" }
         }
     }

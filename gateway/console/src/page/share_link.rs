@@ -7,7 +7,7 @@ use axum::{
     routing::{get, post},
 };
 use futures::try_join;
-use http::Method;
+use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -25,7 +25,7 @@ use crate::{
     layout::{Crumb, Page},
     record::{NewShareLink, Permission, Project, ShareLink, Summary},
     session::Session,
-    text::{plain, short_time},
+    text::{plain, short_time, time_before, until},
 };
 
 pub(super) fn routes() -> Router<Console> {
@@ -34,11 +34,16 @@ pub(super) fn routes() -> Router<Console> {
         .route("/executions/{execution}/shares/{share}/delete", post(delete))
 }
 
-/// The fields of the form.
-#[derive(Deserialize)]
+/// The fields of the form, as they were entered.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct Fields {
-    #[serde(default, deserialize_with = "unless_empty")]
+    /// The last day.
+    #[serde(deserialize_with = "unless_empty")]
     expires: Option<String>,
+    /// Minutes by which UTC is ahead at the end of that day, if the browser says so.
+    #[serde(deserialize_with = "unless_empty")]
+    expires_offset: Option<String>,
 }
 
 /// The request to the interface.
@@ -49,19 +54,31 @@ struct ShareLinkInput {
 }
 
 async fn page(session: Session, Path(id): Path<Uuid>) -> Result<Response, Failure> {
-    show(&session, id, None).await.map(IntoResponse::into_response)
+    show(&session, id, html! {}, &Fields::default()).await.map(IntoResponse::into_response)
 }
 
-/// Creates a share link, and shows it once.
+/// Creates a share link, and shows it once. One that is refused stays in the form.
 async fn create(
     session: Session,
     Path(id): Path<Uuid>,
-    Form(Fields { expires }): Form<Fields>,
+    Form(fields): Form<Fields>,
 ) -> Result<Response, Failure> {
-    let expires_at = expires.map(|day| format!("{day}T00:00:00Z"));
-    let input = ShareLinkInput { expires_at };
-    let new = session.api.send(Method::POST, &format!("{}/shares", path(id)), &input).await?;
-    show(&session, id, Some(&new)).await.map(IntoResponse::into_response)
+    let offset = fields.expires_offset.as_deref();
+    let input =
+        ShareLinkInput { expires_at: fields.expires.as_deref().map(|day| until(day, offset)) };
+    let shares = format!("{}/shares", path(id));
+    match session.api.send::<NewShareLink>(Method::POST, &shares, &input).await {
+        Ok(new) => {
+            let page = show(&session, id, secret(&new), &Fields::default()).await?;
+            Ok(page.into_response())
+        }
+        Err(failure) => {
+            let problem = failure.of_conflict().or_else(Failure::of_input)?;
+            let notice = html! { p.alert role="alert" { (plain(&problem)) } };
+            let page = show(&session, id, notice, &fields).await?;
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+        }
+    }
 }
 
 /// Revokes a share link.
@@ -73,11 +90,12 @@ async fn delete(
     Ok(Redirect::to(&format!("/executions/{id}/shares")))
 }
 
-/// Shows the page, with a new share link.
+/// Shows the page, with what became of a new share link, and what was entered.
 async fn show<'a>(
     Session { api, user }: &'a Session,
     id: Uuid,
-    new: Option<&NewShareLink>,
+    notice: Markup,
+    entered: &Fields,
 ) -> Result<Page<'a>, Failure> {
     let summary = api.get::<Summary>(&format!("{}/summary", path(id)), &()).await?;
     let project = format!("/api/projects/{}", summary.project_id);
@@ -93,11 +111,11 @@ async fn show<'a>(
             "A share link shows this execution to readers without an account: results, messages, steps and \
              stored files, but no comments, tickets, users or other executions."
         }
-        @if let Some(new) = new { (secret(new)) }
+        (notice)
         ul.rows { @for link in &links.items { (row(id, link, user)) } }
         (cut(&links, "share link", None))
         @if links.items.is_empty() { p.empty { "Nobody without an account can see this execution." } }
-        @if user.may(Permission::Execute) { (form(id)) }
+        @if user.may(Permission::Execute) { (form(id, entered)) }
         @else { p.hint { "The permission Execute is required to share an execution." } }
     };
     let mut trail = below_set(&project, &execution.test_set_id, &execution.test_set_name);
@@ -124,7 +142,7 @@ fn row(id: Uuid, link: &ShareLink, user: &Claims) -> Markup {
         li.row.past {
             span.mark {}
             span.what {
-                b { "Until " (short_time(link.expires_at)) }
+                b { "Until " (time_before(link.expires_at)) }
                 span.facts {
                     span.fact { "created " (short_time(link.created_at)) }
                     span.fact { "by " bdi { (plain(&link.created_by)) } }
@@ -141,10 +159,13 @@ fn row(id: Uuid, link: &ShareLink, user: &Claims) -> Markup {
 }
 
 /// The form of a new share link.
-fn form(id: Uuid) -> Markup {
+fn form(id: Uuid, entered: &Fields) -> Markup {
     html! {
         form.filters method="post" action=(format!("/executions/{id}/shares")) {
-            label.field { span { "Expires (by default in 30 days)" } input type="date" name="expires"; }
+            label.field {
+                span { "Until and including (by default 30 days)" span.utc { " (UTC)" } }
+                input type="date" name="expires" value=[entered.expires.as_deref()] data-last data-days="90";
+            }
             button.primary { "Create a link" }
         }
     }

@@ -22,7 +22,7 @@ use crate::{
     failure::Failure,
     layout,
     record::{ExecutionStatus, SharedExecution, VerdictState},
-    text::{long_time, plain, short_time},
+    text::{long_time, plain, time_before},
 };
 
 pub(super) fn routes() -> Router<Console> {
@@ -97,7 +97,7 @@ fn facts_of(execution: &SharedExecution) -> Markup {
             span.fact { (long_time(execution.request_time)) }
             span.fact { (taken_by_tests(execution.duration_in_sec, running_since)) }
             (facts([revision.as_deref(), Some(&execution.environment_name), subject.as_deref()]))
-            span.fact { "shared until " (short_time(execution.expires_at)) }
+            span.fact { "shared until " (time_before(execution.expires_at)) }
         }
     }
 }

@@ -14,6 +14,11 @@ pub(crate) fn end_of_day(day: &str, ahead: Option<&str>) -> Option<DateTime<Utc>
     is_possible.then(|| day.and_time(NaiveTime::MIN).and_utc() + TimeDelta::minutes(ahead))
 }
 
+/// Returns the end of a day that was entered, for the interface, which refuses a text that is not a day.
+pub(crate) fn until(day: &str, ahead: Option<&str>) -> String {
+    end_of_day(day, ahead).map_or_else(|| day.to_owned(), |end| end.to_rfc3339())
+}
+
 /// Returns a day with its time zone, as the interface reads it.
 pub(crate) fn zoned_day(day: &str, ahead: Option<&str>) -> String {
     let ahead = ahead.and_then(|ahead| ahead.parse::<i64>().ok());
@@ -44,6 +49,12 @@ mod tests {
         {
             assert_eq!(end_of_day(day, ahead), None, "{day}");
         }
+    }
+
+    #[test]
+    fn a_text_that_is_not_a_day_is_left_to_the_interface() {
+        assert_eq!(until("2026-12-31", Some("480")), "2027-01-01T08:00:00+00:00");
+        assert_eq!(until("2026-02-30", None), "2026-02-30");
     }
 
     #[test]

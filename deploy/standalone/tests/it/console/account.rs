@@ -46,6 +46,15 @@ async fn a_refused_token_leads_back_to_the_form_with_the_reason() {
     let page = String::from_utf8_lossy(&refused.expect(422).body).into_owned();
     let (_, alert) = page.split_once("role=\"alert\"").expect(&page);
     assert!(alert.contains("ExpiresAt") && page.contains("API tokens"), "{page}");
+    assert!(page.contains("value=\"Nightly\"") && page.contains("value=\"2020-02-30\""), "{page}");
+
+    // A token ends with the day of the reader, here in Los Angeles.
+    let request = reader.request(Method::POST, "/account/tokens").header("origin", &reader.url);
+    let expires = [("expires", "2099-12-31"), ("expiresOffset", "480")];
+    let fields = [&fields[..2], &expires[..]].concat();
+    Answer::of(filled(request, &fields)).await.expect(200);
+    let tokens = reader.api().get("/api/users/current/tokens").await.ok();
+    assert_eq!(tokens[0]["ExpiresAt"], "2100-01-01T08:00:00.000000Z");
 }
 
 #[tokio::test]

@@ -2,11 +2,16 @@
 
 use assay_testkit::Answer;
 use fantoccini::Locator;
+use reqwest::Method;
 use serde_json::json;
 use url::Url;
 
-use super::{Reader, junit};
-use crate::{browser::Browser, customer::Customer, world::id};
+use super::{Reader, filled, junit};
+use crate::{
+    browser::Browser,
+    customer::Customer,
+    world::{id, in_days},
+};
 
 impl Reader {
     /// Creates a share link of an execution with the form of its page, and returns its path.
@@ -54,6 +59,28 @@ async fn a_reader_without_an_account_sees_a_shared_execution_until_the_link_is_r
     for browser in [browser, visitor] {
         browser.client.clone().close().await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_share_link_that_is_refused_stays_in_the_form() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, at) = reader.upload(&junit("no bank", "")).await;
+    let page = format!("/executions/{}/shares", id(&execution));
+    let send = async |day: &str| {
+        let request = reader.request(Method::POST, &page).header("origin", &reader.url);
+        Answer::of(filled(request, &[("expires", day), ("expiresOffset", "-540")])).await
+    };
+    let refused = send("2020-01-01").await;
+    let html = String::from_utf8_lossy(&refused.expect(422).body).into_owned();
+    assert!(html.contains("must be in the future"), "{html}");
+    assert!(html.contains("value=\"2020-01-01\"") && html.contains("Create a link"), "{html}");
+
+    // A link ends with the day of the reader, here in Tokyo.
+    let day = in_days(30).split('T').next().unwrap().to_owned();
+    send(&day).await.expect(200);
+    let links = reader.api().get(&format!("{at}/shares")).await.ok();
+    assert_eq!(links[0]["ExpiresAt"], format!("{day}T15:00:00.000000Z"));
 }
 
 #[tokio::test]

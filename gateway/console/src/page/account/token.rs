@@ -12,7 +12,7 @@ use crate::{
     page::{paged::unless_empty, upload::copyable},
     record::Time,
     session::Session,
-    text::{clean, plain, short_time},
+    text::{clean, plain, short_time, time_before, until},
 };
 
 /// Path of the interface.
@@ -36,13 +36,18 @@ pub(super) struct NewApiToken {
     secret: String,
 }
 
-/// The fields of the form.
-#[derive(Deserialize)]
+/// The fields of the form, as they were entered.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub(super) struct Fields {
-    name: String,
-    permissions: String,
-    #[serde(default, deserialize_with = "unless_empty")]
-    expires: Option<String>,
+    pub(super) name: String,
+    pub(super) permissions: String,
+    /// The last day.
+    #[serde(deserialize_with = "unless_empty")]
+    pub(super) expires: Option<String>,
+    /// Minutes by which UTC is ahead at the end of that day, if the browser says so.
+    #[serde(deserialize_with = "unless_empty")]
+    expires_offset: Option<String>,
 }
 
 /// The request to the interface.
@@ -57,9 +62,9 @@ struct ApiTokenInput<'a> {
 /// Creates a token.
 pub(super) async fn create(
     api: &Api,
-    Fields { name, permissions, expires }: &Fields,
+    Fields { name, permissions, expires, expires_offset }: &Fields,
 ) -> Result<NewApiToken, Failure> {
-    let expires_at = expires.as_ref().map(|day| format!("{day}T00:00:00Z"));
+    let expires_at = expires.as_ref().map(|day| until(day, expires_offset.as_deref()));
     let input = ApiTokenInput { name, usage_permission: permissions, expires_at };
     api.send(Method::POST, TOKENS, &input).await
 }
@@ -96,7 +101,7 @@ pub(super) fn row(token: &ApiToken) -> Markup {
                             None => "never used",
                         }
                     }
-                    @if let Some(time) = token.expires_at { span.fact { "expires " (short_time(time)) } }
+                    @if let Some(time) = token.expires_at { span.fact { "until " (time_before(time)) } }
                 }
             }
             span.marks {}
