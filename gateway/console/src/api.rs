@@ -107,6 +107,14 @@ impl Api {
         self.call(Method::DELETE, path, Body::empty()).await.map(drop)
     }
 
+    /// Deletes a record, unless somebody else has deleted it meanwhile.
+    pub(crate) async fn delete_if_any(&self, path: &str) -> Result<(), Failure> {
+        match self.delete(path).await {
+            Err(failure) if failure.is_not_found() => Ok(()),
+            deleted => deleted,
+        }
+    }
+
     /// Sends a request without a body.
     pub(crate) async fn post(&self, path: &str) -> Result<(), Failure> {
         self.call(Method::POST, path, Body::empty()).await.map(drop)

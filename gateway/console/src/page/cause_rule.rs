@@ -129,7 +129,7 @@ async fn delete(
     Session { api, .. }: Session,
     Path((project, rule)): Path<(Uuid, Uuid)>,
 ) -> Result<Redirect, Failure> {
-    api.delete(&format!("/api/projects/{project}/causerules/{rule}")).await?;
+    api.delete_if_any(&format!("/api/projects/{project}/causerules/{rule}")).await?;
     Ok(Redirect::to(&format!("/projects/{project}/causes")))
 }
 

@@ -207,9 +207,7 @@ async fn delete(
     Session { api, .. }: Session,
     Path((project, id)): Path<(Uuid, Uuid)>,
 ) -> Result<Redirect, Failure> {
-    let deleted = api.delete(&format!("/api/projects/{project}/monitors/{id}")).await;
-    // Somebody else has deleted it meanwhile.
-    deleted.or_else(|failure| if failure.is_not_found() { Ok(()) } else { Err(failure) })?;
+    api.delete_if_any(&format!("/api/projects/{project}/monitors/{id}")).await?;
     Ok(Redirect::to(&format!("/projects/{project}/monitors?deleted=yes")))
 }
 

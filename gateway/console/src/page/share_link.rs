@@ -86,7 +86,7 @@ async fn delete(
     Session { api, .. }: Session,
     Path((id, share)): Path<(Uuid, Uuid)>,
 ) -> Result<Redirect, Failure> {
-    api.delete(&format!("{}/shares/{share}", path(id))).await?;
+    api.delete_if_any(&format!("{}/shares/{share}", path(id))).await?;
     Ok(Redirect::to(&format!("/executions/{id}/shares")))
 }
 

@@ -8,6 +8,7 @@ use crate::{
     browser::Browser,
     customer::Customer,
     people::{Member, create_user},
+    world::id,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,6 +56,13 @@ async fn a_refused_token_leads_back_to_the_form_with_the_reason() {
     Answer::of(filled(request, &fields)).await.expect(200);
     let tokens = reader.api().get("/api/users/current/tokens").await.ok();
     assert_eq!(tokens[0]["ExpiresAt"], "2100-01-01T08:00:00.000000Z");
+
+    // It is deleted in two tabs.
+    for _ in 0..2 {
+        let delete = format!("/account/tokens/{}/delete", id(&tokens[0]));
+        let delete = reader.request(Method::POST, &delete).header("origin", &reader.url);
+        assert_eq!(Answer::of(delete).await.expect(303).headers["location"], "/account");
+    }
 }
 
 #[tokio::test]

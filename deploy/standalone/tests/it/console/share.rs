@@ -81,6 +81,13 @@ async fn a_share_link_that_is_refused_stays_in_the_form() {
     send(&day).await.expect(200);
     let links = reader.api().get(&format!("{at}/shares")).await.ok();
     assert_eq!(links[0]["ExpiresAt"], format!("{day}T15:00:00.000000Z"));
+
+    // It is revoked in two tabs.
+    for _ in 0..2 {
+        let revoke = format!("{page}/{}/delete", id(&links[0]));
+        let revoke = reader.request(Method::POST, &revoke).header("origin", &reader.url);
+        assert_eq!(Answer::of(revoke).await.expect(303).headers["location"], page);
+    }
 }
 
 #[tokio::test]

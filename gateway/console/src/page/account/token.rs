@@ -74,7 +74,7 @@ pub(super) async fn delete(
     Session { api, .. }: Session,
     Path(id): Path<Uuid>,
 ) -> Result<Redirect, Failure> {
-    api.delete(&format!("{TOKENS}/{id}")).await?;
+    api.delete_if_any(&format!("{TOKENS}/{id}")).await?;
     Ok(Redirect::to("/account"))
 }
 
