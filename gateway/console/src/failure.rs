@@ -169,7 +169,8 @@ fn advice(status: StatusCode) -> (&'static str, &'static str) {
         }
         _ => (
             "Something went wrong",
-            "Reload the page. If it fails again, give the operator the trace id below.",
+            "Reload the page. If it fails again, report it to the operator: with the time, and with the \
+             trace id if there is one below.",
         ),
     }
 }

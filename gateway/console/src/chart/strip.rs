@@ -89,7 +89,7 @@ pub(crate) fn bar(statistic: &Statistic) -> Markup {
         ("fail", statistic.failed, "failed"),
         ("error", statistic.errors, "with an error"),
         ("warn", statistic.aborted, "aborted"),
-        ("none", statistic.canceled, "canceled"),
+        ("none", statistic.canceled, "skipped"),
         ("wait", statistic.pending, "pending"),
     ];
     let parts: Vec<_> = parts.into_iter().filter(|(_, count, _)| *count > 0).collect();
@@ -138,6 +138,13 @@ mod tests {
             "{svg}"
         );
         assert!(svg.contains("<path class=\"pass\" d=\"M51 32h18v2h-18z\">"), "{svg}");
+    }
+
+    #[test]
+    fn a_bar_has_the_words_of_its_legend() {
+        let statistic = Statistic { total: 3, passed: 2, canceled: 1, ..Statistic::default() };
+        let svg = bar(&statistic).into_string();
+        assert!(svg.contains("aria-label=\"2 passed, 1 skipped of 3\""), "{svg}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::{
     chart::{glyph, strip},
     page::{paged::shown_of, part::taken},
     record::{Attempt, Instance, InstanceEntry, Outcome, Report, Step},
-    text::{Allowance, Link, ansi, counted, duration, link, number, plain},
+    text::{Allowance, Link, ansi, counted, link, number, plain},
 };
 
 /// Maximum number of steps on the page, and of those before the first one that failed.
@@ -47,7 +47,7 @@ pub(super) fn choices(
                     {
                         (glyph(entry.result)) " " (number(entry.instance_nr))
                         @if !entry.variant.is_empty() { " " bdi { (plain(&entry.variant)) } }
-                        " " span.dim { (duration(entry.duration_in_sec)) }
+                        " " span.dim { (taken(entry.result, entry.duration_in_sec)) }
                     }
                 }
                 @if view.instances.is_some() { a href=(from(None)) { "First instances" } }
@@ -62,7 +62,7 @@ pub(super) fn choices(
                         aria-current=[(attempt.number == current).then_some("page")]
                     {
                         (glyph(attempt.result)) " Attempt " (attempt.number) " "
-                        span.dim { (duration(attempt.duration_in_sec)) }
+                        span.dim { (taken(attempt.result, attempt.duration_in_sec)) }
                     }
                 }
             }
@@ -258,6 +258,29 @@ mod tests {
         ] {
             assert_eq!(shown(&steps(count, failed), first), expected, "{count} {failed} {first:?}");
         }
+    }
+
+    #[test]
+    fn an_instance_that_did_not_run_has_taken_no_time() {
+        let report: Report = serde_json::from_value(serde_json::json!({
+            "Id": "r", "ProjectId": "p", "ExecutionId": "e", "TestSetId": "s", "TestSetName": "Nightly",
+            "RequestTime": "2026-03-01T00:00:00Z", "TestCaseId": "c", "TestPlanId": "t",
+            "TestCaseIdentifier": "pays", "TestCaseName": "pays", "Result": "Passed",
+            "Status": "InReview", "Change": "None", "TotalDurationInSec": 0, "IsFlaky": false,
+            "IsMuted": false, "Ticket": "", "DataVersion": "1", "ReviewedBy": null, "ReviewTime": null,
+            "Suites": [], "Labels": [], "Links": [],
+        }))
+        .unwrap();
+        let entry = |number: i64, result: &str| -> InstanceEntry {
+            serde_json::from_value(serde_json::json!({
+                "Id": number.to_string(), "InstanceNr": number, "DurationInSec": 0,
+                "Result": result, "Variant": "", "Attempt": 1,
+            }))
+            .unwrap()
+        };
+        let instances = List { items: vec![entry(1, "Passed"), entry(2, "Canceled")], next: None };
+        let html = choices(&report, &instances, None, &View::default()).into_string();
+        assert_eq!((html.matches(">0 ms<").count(), html.matches(">–<").count()), (1, 1), "{html}");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::{
         row::identifier,
     },
     record::{Attempt, SharedInstance},
-    text::{clean, duration, link, number, plain},
+    text::{clean, link, number, plain},
 };
 
 /// Maximum number of instances that can be chosen on the page.
@@ -134,7 +134,7 @@ fn choices(here: &str, instance: &SharedInstance, shown: &Attempt, view: &View) 
                         aria-current=[(attempt.number == shown.number).then_some("page")]
                     {
                         (glyph(attempt.result)) " Attempt " (attempt.number) " "
-                        span.dim { (duration(attempt.duration_in_sec)) }
+                        span.dim { (taken(attempt.result, attempt.duration_in_sec)) }
                     }
                 }
             }
