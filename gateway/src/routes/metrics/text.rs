@@ -100,6 +100,7 @@ fn by_result(statistic: &ExecutionStatistic) -> Vec<(&'static str, f64)> {
 fn by_change(changes: ChangeCounts) -> Vec<(&'static str, f64)> {
     let counts = [
         (r#",change="New""#, changes.new),
+        (r#",change="CauseChanged""#, changes.cause_changed),
         (r#",change="Still""#, changes.still),
         (r#",change="Fixed""#, changes.fixed),
         (r#",change="Flaky""#, changes.flaky),
@@ -126,6 +127,7 @@ mod tests {
             test_set_id: "019cade2-11c0-7b21-8d4f-0a96c3e15f72".to_owned(),
             test_set_name: "Nightly".to_owned(),
             statistic: Some(ExecutionStatistic { test_cases_passed: 97, ..Default::default() }),
+            changes: Some(ChangeCounts { cause_changed: 2, ..Default::default() }),
             verdict: VerdictState::Passed.into(),
             duration_in_sec: 12.5,
             ..Default::default()
@@ -139,6 +141,7 @@ mod tests {
         assert!(page.starts_with(EXAMPLE), "{page}");
         assert!(page.ends_with("assay_outcomes_omitted{project=\"Web shop\"} 3\n"), "{page}");
         assert!(page.contains("environment=\"\"} 12.5\n"), "{page}");
+        assert!(page.contains("environment=\"\",change=\"CauseChanged\"} 2\n"), "{page}");
         assert_eq!(page.matches("# TYPE").count(), 7, "{page}");
     }
 
