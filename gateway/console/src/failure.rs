@@ -62,21 +62,16 @@ impl Problem {
 }
 
 impl Failure {
-    fn of(status: StatusCode, detail: &str) -> Self {
-        Self::Refused(Problem {
-            status,
-            detail: detail.to_owned(),
-            is_stale: false,
-            trace_id: None,
-        })
+    fn of(status: StatusCode) -> Self {
+        Self::Refused(Problem { status, detail: String::new(), is_stale: false, trace_id: None })
     }
 
     pub(crate) fn not_found() -> Self {
-        Self::of(StatusCode::NOT_FOUND, "")
+        Self::of(StatusCode::NOT_FOUND)
     }
 
     pub(crate) fn internal() -> Self {
-        Self::of(StatusCode::INTERNAL_SERVER_ERROR, "")
+        Self::of(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
     /// Returns what is wrong with the input of the user, if that is the reason.
@@ -108,13 +103,18 @@ impl Failure {
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, Self::Refused(Problem { status: StatusCode::NOT_FOUND, .. }))
     }
+}
 
-    /// Another page has sent a form.
-    pub(crate) fn foreign() -> Self {
-        let detail = "The request was not sent by a page of this host. Go back, reload the page and \
-                      try again.";
-        Self::of(StatusCode::FORBIDDEN, detail)
-    }
+/// Returns the page for a form that a page of another host has sent, which has nothing to do with permissions.
+pub(crate) fn foreign() -> Response {
+    let body = html! {
+        p {
+            "The request was not sent by a page of this host. Go back, reload the page and try again. If it fails \
+             again, a proxy in front of Assay may change the header Host or Origin: ask the operator."
+        }
+        p { a.button href="/" { "All projects" } }
+    };
+    layout::bare(StatusCode::FORBIDDEN, "Not allowed", &body)
 }
 
 impl IntoResponse for Failure {

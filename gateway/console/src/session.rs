@@ -20,7 +20,7 @@ pub(crate) use self::next::Next;
 use crate::{
     api::{Api, Console},
     claims::Claims,
-    failure::Failure,
+    failure::{Failure, foreign},
 };
 
 /// Name of the cookie where the browser can be sure that no other host has set it.
@@ -70,7 +70,7 @@ impl Token {
 pub(crate) async fn guard(request: Request, handler: Handler) -> Response {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     if !reads && !origin::is_own(request.headers(), request.uri()) {
-        return Failure::foreign().into_response();
+        return foreign();
     }
     let (here, above) = if reads {
         (Next::of(request.uri()), Some(Next::above(request.uri())))
