@@ -65,8 +65,8 @@ impl Token {
     }
 }
 
-/// Rejects requests to change something that other pages have sent, lets users log in who have to, and leads from a path
-/// that only takes a form to the page above it.
+/// Rejects requests to change something that other pages have sent, lets users log in who have to, and leads from a
+/// path that only takes a form to the page above it.
 pub(crate) async fn guard(request: Request, handler: Handler) -> Response {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     if !reads && !origin::is_own(request.headers(), request.uri()) {

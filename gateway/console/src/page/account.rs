@@ -114,7 +114,10 @@ fn form(user: &Claims, entered: &Fields) -> Markup {
     let is_chosen = |permissions: &str| entered.permissions == permissions;
     html! {
         form.filters method="post" action="/account/tokens" {
-            label.field.wide { span { "Name" } input name="name" required maxlength="255" value=(clean(&entered.name)); }
+            label.field.wide {
+                span { "Name" }
+                input name="name" required maxlength="255" value=(clean(&entered.name));
+            }
             label.field {
                 span { "Permissions" }
                 select name="permissions" {
