@@ -116,12 +116,13 @@ async fn page(
 
     let is_filtered = filter.branch != Branch::default() || filter.environment.is_some();
     let page = format!("/projects/{project}/sets/{set}");
+    let all = history::address_of(&page, &selected);
     let body = html! {
         div.head {
             h1 { bdi { (plain(&name)) } }
             span.aside { a href=(format!("{page}/gate")) { "Gate" } }
         }
-        @if executions.items.is_empty() && !is_filtered {
+        @if recent.items.is_empty() && !is_filtered {
             section.empty {
                 h2 { "No executions yet" }
                 p {
@@ -134,11 +135,15 @@ async fn page(
         } @else {
             (filters(&page, filter, branch.as_deref(), &of))
             (values::chips(&page, filter, branch.as_deref(), &recent.items))
-            @if executions.items.is_empty() { p.empty { "No execution matches these filters." } }
-            @else {
+            @if executions.items.is_empty() {
+                p.empty {
+                    @if is_filtered { "No execution matches these filters." }
+                    @else { "All executions of this test set are archived. " a href=(all) { "Show them" } }
+                }
+            } @else {
                 (grid::table(&grid, &page, filter, &Runs { set, selected: &selected }))
                 (query.pager(&page, grid.next_cursor.as_deref()))
-                (latest_list(&executions.items, &history::address_of(&page, &selected)))
+                (latest_list(&executions.items, &all))
             }
         }
     };

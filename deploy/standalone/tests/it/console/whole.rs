@@ -93,6 +93,21 @@ async fn all_executions_of_a_test_set_have_a_page() {
 }
 
 #[tokio::test]
+async fn a_test_set_whose_executions_are_archived_leads_to_them() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, at) = reader.upload(&super::junit("no bank", "")).await;
+    reader.api().put(&at, json!({"Archived": true})).await.expect(204);
+    let set = execution["TestSetId"].as_str().unwrap();
+    let set = format!("/projects/{}/sets/{set}", execution["ProjectId"].as_str().unwrap());
+    let page = reader.html(&set).await;
+    assert!(!page.contains("No executions yet"), "{page}");
+    let link = between(&page, "are archived. <a href=\"", "\"").unwrap();
+    let link = link.replace("&amp;", "&");
+    assert!(reader.html(&link).await.contains(&format!("/executions/{}\"", id(&execution))));
+}
+
+#[tokio::test]
 async fn all_muted_tests_of_a_project_are_on_pages() {
     const TEST: &str = "href=\"/cases/";
     let customer = Customer::new().await;
