@@ -63,19 +63,21 @@ async fn page(
     let body = html! {
         div.head { h1 { "Test cases" } }
         (filters(&path, &query.filter))
-        @if cases.items.is_empty() {
-            p.empty {
-                @if query.filter.is_everything() && query.cursor.is_none() {
-                    "This project has no test cases yet. Results that are uploaded create them."
-                } @else { "No test case matches these filters." }
-            }
-        }
+        @if cases.items.is_empty() { (query.nothing(nothing(&query.filter))) }
         ul.rows.spaced { @for case in &cases.items { (case_row(case)) } }
         (query.pager(&path, cases.next.as_deref()))
     };
     let title = format!("Test cases · {}", project.name);
     let trail = below_project(&project);
     Ok(Page { user: &user, title, trail, body }.into_response())
+}
+
+fn nothing(filter: &Filter) -> &'static str {
+    if filter.is_everything() {
+        "This project has no test cases yet. Results that are uploaded create them."
+    } else {
+        "No test case matches these filters."
+    }
 }
 
 fn filters(path: &str, filter: &Filter) -> Markup {

@@ -153,7 +153,7 @@ async fn show(
         }
         @if user.may(Permission::Accept) { (form(&path, rule)) }
         (answer)
-        @if rules.items.is_empty() { p.empty { "This project has no rules." } }
+        @if rules.items.is_empty() { (query.nothing("This project has no rules.")) }
         ul.rows.spaced { @for rule in &rules.items { (row(&path, rule, user)) } }
         (query.pager(&path, rules.next.as_deref()))
     };

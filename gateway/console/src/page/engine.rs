@@ -48,7 +48,7 @@ async fn page(
         @if queues.items.len() == QUEUES { p.hint { "Only the " (QUEUES) " most urgent queues are shown." } }
         h2 { "Engines of the last seven days" }
         @if engines.items.is_empty() {
-            p.empty { "No engine has asked for work." }
+            (query.nothing("No engine has asked for work."))
         }
         ul.cards { @for engine in &engines.items { (card(engine)) } }
         (query.pager("/engines", engines.next.as_deref()))

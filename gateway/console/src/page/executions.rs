@@ -83,8 +83,8 @@ pub(super) fn list(
     html! {
         (filters(page, &query.filter))
         @if executions.items.is_empty() {
-            @if query.filter == Filter::default() && query.cursor.is_none() {
-                p.empty { "No executions yet." }
+            @if query.filter == Filter::default() || query.cursor.is_some() {
+                (query.nothing("No executions yet."))
             } @else {
                 p.empty { "No execution matches these filters. " a href=(page) { "Show all" } }
             }

@@ -49,7 +49,7 @@ async fn list(
             "Executions in which nearly all tests failed, and causes in most test sets within half an hour: \
              evidence about the environment rather than about the tests."
         }
-        @if incidents.items.is_empty() { p.empty { "No incident was found." } }
+        @if incidents.items.is_empty() { (query.nothing("No incident was found.")) }
         ul.rows.spaced { @for incident in &incidents.items { (row(&page, incident)) } }
         (query.pager(&page, incidents.next.as_deref()))
     };

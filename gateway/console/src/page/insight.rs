@@ -136,7 +136,7 @@ async fn page(
             (period(&path, kind, &query.filter, branch.as_deref(), &project))
         }
         p.hint { (kind.explanation) }
-        @if rows.is_empty() { p.empty { "No test matches this view." } }
+        @if rows.is_empty() { (query.nothing("No test matches this view.")) }
         ul.rows.spaced { @for row in &rows { (row) } }
         (query.pager(&path, next.as_deref()))
     };

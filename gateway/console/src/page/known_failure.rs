@@ -109,7 +109,7 @@ async fn show(
             "Failures with these causes are muted until the date: they do not count as new. Review \
              failures of an execution to add some."
         }
-        @if known.items.is_empty() { p.empty { "No failure is muted." } }
+        @if known.items.is_empty() { (query.nothing("No failure is muted.")) }
         ul.rows.spaced { @for alike in known.items.chunk_by(KnownFailure::is_like) {
             (row(&path, alike, user))
         } }

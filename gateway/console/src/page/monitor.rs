@@ -90,7 +90,7 @@ async fn show_all(
             "A monitor mutes or skips tests while they are flaky or slow, and lifts that when they have recovered. \
              While it runs dry, it only records what it would have done."
         }
-        @if monitors.items.is_empty() { p.empty { "This project has no monitors." } }
+        @if monitors.items.is_empty() { (query.nothing("This project has no monitors.")) }
         ul.rows.spaced { @for monitor in &monitors.items { (row(&path, monitor)) } }
         (query.pager(&path, monitors.next.as_deref()))
         @if user.may(Permission::Accept) {
@@ -185,7 +185,7 @@ async fn show(
             span.fact { "by " bdi { (plain(&monitor.created_by)) } }
             span.fact { (short_time(monitor.created_at)) }
         }
-        (action::done(&monitor, &actions))
+        (action::done(&monitor, &actions, query))
         (query.pager(&page, actions.next.as_deref()))
         @if user.may(Permission::Accept) {
             h2 { "Change" }

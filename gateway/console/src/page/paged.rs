@@ -36,6 +36,12 @@ impl<F: Clone + Serialize> Paged<F> {
         Listed { limit, query: self }
     }
 
+    /// Says that a list is empty, or that a later part of it is: its records may have left the list since.
+    pub(super) fn nothing(&self, text: &str) -> Markup {
+        let is_later = self.cursor.is_some();
+        html! { p.empty { (if is_later { "Nothing follows the pages before." } else { text }) } }
+    }
+
     /// Links to the next part, and back to the first.
     pub(super) fn pager(&self, page: &str, next: Option<&str>) -> Markup {
         let link = |cursor: Option<&str>| address(page, &self.at(cursor.map(str::to_owned)));
@@ -104,6 +110,13 @@ mod tests {
         let links = query.pager("/list", Some("2")).into_string();
         assert!(links.contains("\"/list?q=a+b\""), "{links}");
         assert!(links.contains("\"/list?q=a+b&amp;cursor=2\""), "{links}");
+    }
+
+    #[test]
+    fn a_later_part_that_is_empty_does_not_say_that_the_list_is() {
+        let shown = |query: &str| read::<Filter>(query).nothing("No failure.").into_string();
+        assert_eq!(shown("q=a"), "<p class=\"empty\">No failure.</p>");
+        assert_eq!(shown("cursor=1"), "<p class=\"empty\">Nothing follows the pages before.</p>");
     }
 
     #[test]

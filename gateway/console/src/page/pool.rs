@@ -93,7 +93,7 @@ async fn show(
             "A pool has values, such as test accounts, each of which one test at a time may use. Variables of subjects \
              and test plans that name the pool take their contents from it."
         }
-        @if pools.items.is_empty() { p.empty { "This project has no pools." } }
+        @if pools.items.is_empty() { (query.nothing("This project has no pools.")) }
         ul.rows.spaced { @for pool in &pools.items { (row(&path, pool)) } }
         (query.pager(&path, pools.next.as_deref()))
         @if user.may(Permission::Write) {

@@ -43,7 +43,8 @@ async fn page(
             @if usage::may_read(&user) { a.button href="/usage" { "Usage" } }
             @if is_searched || projects.items.len() > 5 { (search(&query.filter)) }
         }
-        @if projects.items.is_empty() && is_searched {
+        @if projects.items.is_empty() && query.cursor.is_some() { (query.nothing("")) }
+        @else if projects.items.is_empty() && is_searched {
             p.empty { "No project has this text in its name. " a href="/" { "Show all projects" } }
         } @else if projects.items.is_empty() {
             (first_steps())

@@ -63,7 +63,7 @@ impl Causes {
                 }
                 (search(page, tab, "Search messages", filter))
             }
-            @if self.0.items.is_empty() { (nothing(tab, filter)) }
+            @if self.0.items.is_empty() { (query.nothing(nothing(tab, filter))) }
             @for cause in &self.0.items { (group(place, cause, tab, rows)) }
             (query.pager(page, self.0.next.as_deref()))
         }
@@ -112,13 +112,11 @@ fn seen(cause: &Cause, place: &Place) -> Markup {
     }
 }
 
-fn nothing(tab: Tab, filter: &Filter) -> Markup {
-    html! {
-        p.empty {
-            @if filter.q.is_some() { "No failure has this text in its message." }
-            @else if tab == Tab::Muted { "No failure is muted." }
-            @else if tab == Tab::New { "No new failures: whatever fails also failed before." }
-            @else { "Nothing that failed before fails again." }
-        }
+fn nothing(tab: Tab, filter: &Filter) -> &'static str {
+    match tab {
+        _ if filter.q.is_some() => "No failure has this text in its message.",
+        Tab::Muted => "No failure is muted.",
+        Tab::New => "No new failures: whatever fails also failed before.",
+        _ => "Nothing that failed before fails again.",
     }
 }

@@ -76,7 +76,7 @@ pub(super) async fn section(
             @if let Some(cause) = &whole { (rows.seen(cause)) }
         }
         @else { (tools(place, tab, filter)) }
-        @if reports.items.is_empty() { (nothing(tab, filter, is_running)) }
+        @if reports.items.is_empty() { (query.nothing(nothing(tab, filter, is_running))) }
         ul.rows { @for report in &reports.items { (row(report, rows)) } }
         (query.pager(page, reports.next.as_deref()))
     })
@@ -149,15 +149,12 @@ fn meaning(tab: Tab) -> &'static str {
     }
 }
 
-fn nothing(tab: Tab, filter: &Filter, is_running: bool) -> Markup {
-    let is_filtered = filter.is_narrow();
-    html! {
-        p.empty {
-            @if is_filtered { "No test matches these filters." }
-            @else if is_running { "No results yet. They appear as they arrive." }
-            @else if tab == Tab::Flaky { "No flaky tests." }
-            @else if tab == Tab::Fixed { "Nothing is fixed that failed before." }
-            @else { "No results." }
-        }
+fn nothing(tab: Tab, filter: &Filter, is_running: bool) -> &'static str {
+    match tab {
+        _ if filter.is_narrow() => "No test matches these filters.",
+        _ if is_running => "No results yet. They appear as they arrive.",
+        Tab::Flaky => "No flaky tests.",
+        Tab::Fixed => "Nothing is fixed that failed before.",
+        _ => "No results.",
     }
 }

@@ -4,17 +4,17 @@ use maud::{Markup, html};
 
 use crate::{
     api::List,
-    page::{backtest, row::place},
+    page::{backtest, paged::Paged, row::place},
     record::{Monitor, MonitorAction, MonitorBacktest, TakenAction, Time},
     text::{counted, long_time, number, plain, short_time},
 };
 
 /// The actions that a monitor has taken, or would have taken.
-pub(super) fn done(monitor: &Monitor, actions: &List<TakenAction>) -> Markup {
+pub(super) fn done(monitor: &Monitor, actions: &List<TakenAction>, query: &Paged<()>) -> Markup {
     html! {
         h2 { @if monitor.dry_run { "Actions it would have taken" } @else { "Actions taken" } }
         @if actions.items.is_empty() {
-            p.empty { "Nothing in the last 90 days. Monitors act after the end of an execution." }
+            (query.nothing("Nothing in the last 90 days. Monitors act after the end of an execution."))
         }
         ol.rows.spaced { @for taken in &actions.items { (row(&taken.action, taken.time, !taken.is_dry)) } }
     }

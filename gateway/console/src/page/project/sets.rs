@@ -54,7 +54,8 @@ pub(super) async fn page(
     let path = format!("/projects/{id}/sets");
     let body = html! {
         div.head { h1 { "Test sets" } (search(&path, query.filter.q.as_deref())) }
-        @if sets.items.is_empty() {
+        @if sets.items.is_empty() && query.cursor.is_some() { (query.nothing("")) }
+        @else if sets.items.is_empty() {
             p.empty { "No test set has this text in its name. " a href=(path) { "Show all" } }
         }
         (cards(&project, &sets.items, &latest))
