@@ -99,6 +99,7 @@ async fn show(
         api.list::<TestCaseRun>(&history, &series),
         position(api, parsed(&report.execution_id)?, parsed(&report.id)?, &list),
     )?;
+    let runs = of_series(runs.items, report);
     let instance = match chosen(&instances.items, view) {
         Some(shown) => Some(instance(api, report, &shown.id).await?),
         None => None,
@@ -111,7 +112,7 @@ async fn show(
 
     let here = address(&format!("/reports/{}", report.id), view);
     let body = html! {
-        (head::head(report, &runs.items, &list, &position, &undo_last(report, user, &here)))
+        (head::head(report, &runs, &list, &position, &undo_last(report, user, &here)))
         (announcement.show(&report.execution_id, &here))
         (steps::choices(report, &instances, instance.as_ref(), view))
         @match (instance.as_ref(), attempt) {
@@ -137,7 +138,41 @@ async fn show(
     Ok(Page { user, title, trail, body }.into_response())
 }
 
+/// Returns those of the runs of a test that are in the series of a report. Without a branch or an environment, the
+/// list has those of each.
+fn of_series(mut runs: Vec<TestCaseRun>, report: &Report) -> Vec<TestCaseRun> {
+    let is_same = |one: Option<&str>, other: Option<&str>| {
+        one.unwrap_or_default() == other.unwrap_or_default()
+    };
+    runs.retain(|run| {
+        is_same(run.branch.as_deref(), report.branch.as_deref())
+            && is_same(run.environment_id.as_deref(), report.environment_id.as_deref())
+    });
+    runs
+}
+
 /// Reads an id of a record.
 fn parsed(id: &str) -> Result<Uuid, Failure> {
     id.parse().map_err(|_| Failure::internal())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_a_branch_or_an_environment_are_of_another_series_than_those_without() {
+        let run = |id: &str, branch: Option<&str>, environment: &str| -> TestCaseRun {
+            serde_json::from_value(serde_json::json!({
+                "Id": id, "ExecutionId": "e", "RequestTime": "2026-03-01T00:00:00Z",
+                "Result": "Passed", "Status": "InReview", "TotalDurationInSec": 1,
+                "FlakinessScore": 0, "IsFlaky": false, "TestSetName": "Nightly", "Branch": branch,
+                "EnvironmentId": environment,
+            }))
+            .unwrap()
+        };
+        let runs = vec![run("1", None, ""), run("2", Some("main"), ""), run("3", None, "firefox")];
+        let runs = of_series(runs, &Report::example());
+        assert_eq!(runs.iter().map(|run| run.id.as_str()).collect::<Vec<_>>(), ["1"]);
+    }
 }

@@ -16,6 +16,7 @@ pub(crate) struct TestCaseRun {
     pub(crate) total_duration_in_sec: f64,
     pub(crate) software_name: Option<String>,
     pub(crate) software_version: Option<String>,
+    pub(crate) environment_id: Option<String>,
     pub(crate) environment_name: Option<String>,
     pub(crate) flakiness_score: f64,
     pub(crate) is_flaky: bool,

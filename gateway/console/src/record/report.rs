@@ -115,6 +115,22 @@ impl Report {
     }
 }
 
+#[cfg(test)]
+impl Report {
+    /// A report of a test that passed, without a branch and an environment.
+    pub(crate) fn example() -> Self {
+        serde_json::from_value(serde_json::json!({
+            "Id": "r", "ProjectId": "p", "ExecutionId": "e", "TestSetId": "s", "TestSetName": "Nightly",
+            "RequestTime": "2026-03-01T00:00:00Z", "TestCaseId": "c", "TestPlanId": "t",
+            "TestCaseIdentifier": "pays", "TestCaseName": "pays", "Result": "Passed",
+            "Status": "InReview", "Change": "None", "TotalDurationInSec": 0, "EnvironmentId": "",
+            "IsFlaky": false, "IsMuted": false, "Ticket": "", "DataVersion": "1",
+            "ReviewedBy": null, "ReviewTime": null, "Suites": [], "Labels": [], "Links": [],
+        }))
+        .unwrap()
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct InstanceEntry {

@@ -262,15 +262,6 @@ mod tests {
 
     #[test]
     fn an_instance_that_did_not_run_has_taken_no_time() {
-        let report: Report = serde_json::from_value(serde_json::json!({
-            "Id": "r", "ProjectId": "p", "ExecutionId": "e", "TestSetId": "s", "TestSetName": "Nightly",
-            "RequestTime": "2026-03-01T00:00:00Z", "TestCaseId": "c", "TestPlanId": "t",
-            "TestCaseIdentifier": "pays", "TestCaseName": "pays", "Result": "Passed",
-            "Status": "InReview", "Change": "None", "TotalDurationInSec": 0, "IsFlaky": false,
-            "IsMuted": false, "Ticket": "", "DataVersion": "1", "ReviewedBy": null, "ReviewTime": null,
-            "Suites": [], "Labels": [], "Links": [],
-        }))
-        .unwrap();
         let entry = |number: i64, result: &str| -> InstanceEntry {
             serde_json::from_value(serde_json::json!({
                 "Id": number.to_string(), "InstanceNr": number, "DurationInSec": 0,
@@ -279,7 +270,7 @@ mod tests {
             .unwrap()
         };
         let instances = List { items: vec![entry(1, "Passed"), entry(2, "Canceled")], next: None };
-        let html = choices(&report, &instances, None, &View::default()).into_string();
+        let html = choices(&Report::example(), &instances, None, &View::default()).into_string();
         assert_eq!((html.matches(">0 ms<").count(), html.matches(">–<").count()), (1, 1), "{html}");
     }
 
