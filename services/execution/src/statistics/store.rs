@@ -142,7 +142,8 @@ pub(super) struct Series {
     pub(super) environment: Option<EnvironmentId>,
 }
 
-/// Lists runs of a test case, those requested last first: ids of executions begin with that time.
+/// Lists runs of a test case, those requested last first: ids of executions begin with that time. The run of a cursor may
+/// have been removed: its id begins with about the same time.
 pub(super) async fn runs(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -166,7 +167,7 @@ pub(super) async fn runs(
            and execution_id < coalesce((
                select execution_id from test_report
                where customer_id = $1 and test_case_id = $2 and id = $4
-           ), 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+           ), $4, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
            and ($5::text is null or software_name ilike $5 or software_version ilike $5
                 or environment_name ilike $5)
            and ($7::text is null or branch = $7) and ($8::uuid is null or test_set_id = $8)

@@ -263,6 +263,11 @@ async fn the_history_of_a_case_shows_its_flakiness() -> Result<()> {
     }
     assert_eq!(paged, all);
 
+    // A page does not begin with the latest runs again if the last run of the page before was removed.
+    let removed = Some("01900000-0000-7000-8000-000000000000".to_owned());
+    let page = Page { limit: Some(2), cursor: removed, q: None };
+    assert!(runs(&world, &case, page).await?.is_empty());
+
     let missing = runs(&world, &world.set, Page::default()).await.unwrap_err();
     assert_eq!(missing.code(), Code::NotFound);
     Ok(())
