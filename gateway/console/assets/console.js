@@ -43,8 +43,8 @@
         text.textContent = text.textContent.replaceAll("https://assay.example.com", location.origin);
       const copy = async () => {
         const file = whole && (await fetch(whole));
-        if (whole && (file.redirected || !file.ok)) throw file;
-        await navigator.clipboard.writeText(whole ? await file.text() : text.textContent);
+        if (file.redirected || file.ok === false) throw file;
+        await navigator.clipboard.writeText(file ? await file.text() : text.textContent);
         return "Copied";
       };
       const button = document.createElement("button");
