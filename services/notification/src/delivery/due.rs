@@ -97,15 +97,14 @@ pub(super) async fn group(
     let due = due.bind(webhook).bind(grouping.ahead.as_secs_f64()).bind(grouping.most);
     let mut due = due.bind(claim).fetch(db);
     let (mut read, mut size) = (Vec::<Due>::new(), 0);
-    let mut is_cut = false;
     while let Some(one) = due.try_next().await? {
-        is_cut |= !fits(&mut size, one.notification.encoded_len(), LARGEST_GROUP);
-        if !is_cut {
-            read.push(one);
+        if !fits(&mut size, one.notification.encoded_len(), LARGEST_GROUP) {
+            return Ok((read, true));
         }
+        read.push(one);
     }
     let count = i64::try_from(read.len()).map_err(Fault::internal)?;
-    Ok((read, is_cut || count == grouping.most))
+    Ok((read, count == grouping.most))
 }
 
 #[cfg(test)]
