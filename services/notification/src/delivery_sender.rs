@@ -235,8 +235,12 @@ impl Sender {
             // The place bounds the memory of all requests. The claim outlasts the wait for it.
             let _place = self.groups.acquire_within(round.customer, MAX_ROUND_DURATION).await?;
             let is_more = rounds::read_group(&self.db, round, grouping).await?;
-            if round.due.is_empty() {
+            if round.due.is_empty() && health != Health::Healthy {
                 return rounds::end(&self.db, round).await;
+            }
+            if round.due.is_empty() {
+                // The last request had all that was due.
+                return self.finish(round, &[], health).await;
             }
             let dated: Vec<_> =
                 round.due.iter().map(|due| (&due.notification, due.created_at)).collect();

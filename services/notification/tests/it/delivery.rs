@@ -201,3 +201,33 @@ async fn a_round_ends_with_the_request_in_which_the_program_stops() -> Result<()
     assert_eq!(requests, [1, 16]);
     Ok(())
 }
+
+#[tokio::test]
+async fn a_full_batch_ends_its_round_and_the_failure_of_its_webhook() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let receiver = Receiver::start(Behaviour::Answer(500)).await?;
+    let webhook = world.add_webhook(&user, of_two(&receiver)).await?;
+    for number in 0..2 {
+        world.create(&user, numbered(number)).await?;
+    }
+    world.skip_delays().await?;
+    world.delivery(&user, &webhook, |delivery| delivery.attempts == 1).await;
+    receiver.set(Behaviour::Answer(200));
+    world.skip_delays().await?;
+    receiver.receives(2).await;
+    // Otherwise the next batch waits until the claim expires.
+    eventually("the end of the round", async || {
+        let ended = "select claim is null and failing_since is null from webhook";
+        let ended: bool = sqlx::query_scalar(ended).fetch_one(&world.db).await.ok()?;
+        ended.then_some(())
+    })
+    .await;
+    Ok(())
+}
+
+/// A webhook that gets batches of two, long after they have happened.
+fn of_two(receiver: &Receiver) -> WebhookInput {
+    let (url, events) = (receiver.url.clone(), vec!["Client.TestCase.*".to_owned()]);
+    WebhookInput { url, events, batch_size: 2, batch_window_in_sec: 300, ..Default::default() }
+}
