@@ -236,10 +236,10 @@ impl Sender {
             let _place = self.groups.acquire_within(round.customer, MAX_ROUND_DURATION).await?;
             let is_more = rounds::read_group(&self.db, round, grouping).await?;
             if round.due.is_empty() && health != Health::Healthy {
-                return rounds::end(&self.db, round).await;
+                return rounds::give_back(&self.db, round).await;
             }
             if round.due.is_empty() {
-                // The last request had all that was due.
+                // The last request had all that was due, or the webhook has changed since.
                 return self.finish(round, &[], health).await;
             }
             let dated: Vec<_> =

@@ -74,12 +74,12 @@ pub(super) async fn due(
     Ok(read)
 }
 
-/// Reads the due deliveries of a claimed webhook that are sent together, up to their maximum number and
-/// size. Returns them, and whether there may be more.
+/// Reads the due deliveries of a webhook that are sent together, up to their maximum number and size, if the webhook
+/// still has this claim and this revision. Returns them, and whether there may be more.
 pub(super) async fn group(
     db: &PgPool,
     webhook: WebhookId,
-    claim: Uuid,
+    (claim, revision): (Uuid, i64),
     grouping: Grouping,
 ) -> Result<(Vec<Due>, bool), Fault> {
     let columns = Notification::COLUMNS;
@@ -88,14 +88,14 @@ pub(super) async fn group(
          from (
              select webhook_id, notification_id, attempts, trace from webhook_delivery
              where webhook_id = $1 and next_attempt_at <= now() + make_interval(secs => $2)
-               and exists (select from webhook w where w.id = $1 and w.claim = $4)
+               and exists (select from webhook w where w.id = $1 and w.claim = $4 and w.revision = $5)
              order by next_attempt_at, notification_id
              limit $3
          ) as due join notification on id = notification_id
          order by id"
     )));
     let due = due.bind(webhook).bind(grouping.ahead.as_secs_f64()).bind(grouping.most);
-    let mut due = due.bind(claim).fetch(db);
+    let mut due = due.bind(claim).bind(revision).fetch(db);
     let (mut read, mut size) = (Vec::<Due>::new(), 0);
     while let Some(one) = due.try_next().await? {
         if !fits(&mut size, one.notification.encoded_len(), LARGEST_GROUP) {

@@ -9,7 +9,9 @@ use anyhow::Result;
 use assay_notification::prune;
 use assay_proto::{
     Batch as _,
-    notification::{Delivery, DeliveryStatus, ListDeliveriesRequest, Webhook, WebhookInput},
+    notification::{
+        Delivery, DeliveryStatus, ListDeliveriesRequest, Webhook, WebhookHeader, WebhookInput,
+    },
 };
 use assay_testkit::{TestUser, eventually};
 use futures::{TryStreamExt, future::try_join_all};
@@ -223,6 +225,30 @@ async fn a_full_batch_ends_its_round_and_the_failure_of_its_webhook() -> Result<
         ended.then_some(())
     })
     .await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn batches_after_a_change_of_their_webhook_follow_the_change() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let permits = Arc::new(Semaphore::new(0));
+    let receiver = Receiver::start(Behaviour::Late(permits.clone(), 204)).await?;
+    let with_key = |value: &str| {
+        let key = WebhookHeader { name: "X-Key".to_owned(), value: value.to_owned() };
+        WebhookInput { headers: vec![key], ..of_two(&receiver) }
+    };
+    let webhook = world.add_webhook(&user, with_key("old")).await?;
+    for number in 0..4 {
+        world.create(&user, numbered(number)).await?;
+    }
+    world.skip_delays().await?;
+    receiver.receives(1).await;
+    world.change(&user, &webhook, &["Headers"], with_key("new")).await?;
+    permits.add_permits(10);
+    let requests = receiver.receives(2).await;
+    let keys: Vec<_> = requests.iter().map(|request| request.header("x-key")).collect();
+    assert_eq!(keys, ["old", "new"]);
     Ok(())
 }
 
