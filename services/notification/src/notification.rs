@@ -24,13 +24,20 @@ use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use self::position::LastEvent;
+use self::{position::LastEvent, watch::Memory};
 use crate::{customer, filter::Filter, signal::NotificationSignal};
 
 pub(crate) struct NotificationService {
-    pub(crate) db: PgPool,
-    pub(crate) shares: Shares,
-    pub(crate) signal: NotificationSignal,
+    db: PgPool,
+    shares: Shares,
+    signal: NotificationSignal,
+    memory: Memory,
+}
+
+impl NotificationService {
+    pub(crate) fn new(db: PgPool, shares: Shares, signal: NotificationSignal) -> Self {
+        Self { db, shares, signal, memory: Memory::default() }
+    }
 }
 
 #[tonic::async_trait]
@@ -76,8 +83,8 @@ impl notification_service_server::NotificationService for NotificationService {
         let reset = last.filter(|_| known.is_none()).map(|_| reset(last_id));
         drop(share);
         let waiter = self.signal.register(customer)?;
-        let (db, shares) = (self.db.clone(), self.shares.clone());
-        let source = watch::Source { db, shares, customer, filter };
+        let (db, shares, memory) = (self.db.clone(), self.shares.clone(), self.memory.clone());
+        let source = watch::Source { db, shares, memory, customer, filter };
         let watched = watch::stream(waiter, source, end);
         let watched = stream::iter(reset.map(Ok)).chain(watched);
         Ok(Response::new(watched.map_err(Status::from).boxed()))
