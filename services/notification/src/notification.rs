@@ -24,7 +24,10 @@ use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use self::{position::LastEvent, watch::Memory};
+use self::{
+    position::{BEGINNING, LastEvent},
+    watch::Memory,
+};
 use crate::{customer, filter::Filter, signal::NotificationSignal};
 
 pub(crate) struct NotificationService {
@@ -130,9 +133,9 @@ impl notification_service_server::NotificationService for NotificationService {
 }
 
 /// The message to a client whose last event is unknown. `last` is the last notification that it does not
-/// get.
+/// get. Without one, its id is that of the beginning, so that a client which reconnects misses nothing.
 fn reset(last: Option<NotificationId>) -> WatchedNotification {
-    let event_id = last.map(|id| id.to_string()).unwrap_or_default();
+    let event_id = last.map_or_else(|| BEGINNING.to_owned(), |id| id.to_string());
     WatchedNotification { event_id, is_reset: true, ..WatchedNotification::default() }
 }
 
