@@ -1,6 +1,7 @@
 //! Deliveries to webhooks.
 
 use std::{
+    collections::BTreeSet,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -60,6 +61,13 @@ impl World {
         ] {
             sqlx::query(statement).execute(&self.db).await?;
         }
+        Ok(())
+    }
+
+    /// Makes all deliveries due that wait for a batch.
+    async fn end_windows(&self) -> Result<()> {
+        let due = "update webhook_delivery set next_attempt_at = now()";
+        sqlx::query(due).execute(&self.db).await?;
         Ok(())
     }
 
@@ -213,7 +221,7 @@ async fn a_full_batch_ends_its_round_and_the_failure_of_its_webhook() -> Result<
     for number in 0..2 {
         world.create(&user, numbered(number)).await?;
     }
-    world.skip_delays().await?;
+    world.end_windows().await?;
     world.delivery(&user, &webhook, |delivery| delivery.attempts == 1).await;
     receiver.set(Behaviour::Answer(200));
     world.skip_delays().await?;
@@ -242,13 +250,40 @@ async fn batches_after_a_change_of_their_webhook_follow_the_change() -> Result<(
     for number in 0..4 {
         world.create(&user, numbered(number)).await?;
     }
-    world.skip_delays().await?;
+    world.end_windows().await?;
     receiver.receives(1).await;
     world.change(&user, &webhook, &["Headers"], with_key("new")).await?;
     permits.add_permits(10);
     let requests = receiver.receives(2).await;
     let keys: Vec<_> = requests.iter().map(|request| request.header("x-key")).collect();
     assert_eq!(keys, ["old", "new"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_batch_that_finds_no_place_is_claimed_again_at_once() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let receiver = Receiver::start(Behaviour::Hang).await?;
+    for _ in 0..7 {
+        world.add_webhook(&user, of_two(&receiver)).await?;
+    }
+    world.create(&user, notification()).await?;
+    world.end_windows().await?;
+    // A customer has six of the eight places.
+    receiver.receives(6).await;
+    let claims = async || {
+        let claims = sqlx::query_scalar("select claim from webhook where claim is not null");
+        claims.fetch_all(&world.db).await.map(|claims: Vec<uuid::Uuid>| BTreeSet::from_iter(claims))
+    };
+    let (first, begun) = (claims().await?, Instant::now());
+    assert_eq!(first.len(), 7);
+    eventually("another claim", async || {
+        let new = claims().await.ok()?;
+        (!new.is_subset(&first)).then_some(())
+    })
+    .await;
+    assert!(begun.elapsed() < Duration::from_secs(12), "{:?}", begun.elapsed());
     Ok(())
 }
 
