@@ -7,8 +7,12 @@ use assay_proto::{
     notification::{Delivery, DeliveryStatus, Notification},
 };
 use assay_records::branch;
-use assay_rpc::list::{Rows, Slice};
-use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
+use assay_rpc::{
+    history::{self, SCANNED},
+    list::{Rows, Slice},
+};
+use sqlx::{AssertSqlSafe, PgPool, PgTransaction, types::Json};
+use uuid::Uuid;
 
 use crate::filter::PATTERNS;
 
@@ -119,9 +123,10 @@ pub(crate) async fn insert(
     Ok(())
 }
 
-/// Lists a slice of the deliveries of a webhook, newest first.
+/// Lists a slice of the deliveries of a webhook, newest first. A search through a long history takes several short
+/// queries.
 pub(crate) async fn list(
-    db: impl PgExecutor<'_>,
+    db: &PgPool,
     customer: CustomerId,
     webhook: WebhookId,
     status: Option<DeliveryStatus>,
@@ -133,17 +138,40 @@ pub(crate) async fn list(
         Some(DeliveryStatus::Failed) => "d.next_attempt_at is null and d.delivered_at is null",
         Some(DeliveryStatus::Unspecified) | None => "true",
     };
-    let found = sqlx::query_as(AssertSqlSafe(format!(
-        "select {COLUMNS}, {DERIVED}
-         from webhook_delivery d
-              join notification n on n.id = d.notification_id join webhook w on w.id = d.webhook_id
-         where n.customer_id = $1 and d.webhook_id = $2 and d.notification_id < $3 and {state}
-           and ($4::text is null or n.source ilike $4 or n.action ilike $4)
-         order by d.notification_id desc
-         limit $5"
-    )));
-    let found = found.bind(customer).bind(webhook).bind(slice.before()?);
-    slice.read(found.bind(&slice.pattern).bind(slice.limit).fetch(db)).await
+    // Indexes find those that are pending or have failed. The others are as many as the notifications.
+    let is_long = match status {
+        Some(DeliveryStatus::Pending | DeliveryStatus::Failed) => false,
+        Some(DeliveryStatus::Delivered) => true,
+        Some(DeliveryStatus::Unspecified) | None => slice.pattern.is_some(),
+    };
+    let bound = move |before: Uuid| async move {
+        if !is_long {
+            return Ok(None);
+        }
+        let bound = sqlx::query_scalar(
+            "select notification_id from webhook_delivery
+             where webhook_id = $2 and notification_id < $3
+               and exists (select from webhook w where w.customer_id = $1 and w.id = $2)
+             order by notification_id desc offset $4 limit 1",
+        );
+        let bound = bound.bind(customer).bind(webhook).bind(before).bind(SCANNED - 1);
+        Ok(bound.fetch_optional(db).await?)
+    };
+    let find = move |from: Uuid, before: Uuid, limit: i64| async move {
+        let found = sqlx::query_as(AssertSqlSafe(format!(
+            "select {COLUMNS}, {DERIVED}
+             from webhook_delivery d
+                  join notification n on n.id = d.notification_id join webhook w on w.id = d.webhook_id
+             where n.customer_id = $1 and d.webhook_id = $2
+               and d.notification_id >= $3 and d.notification_id < $4 and {state}
+               and ($5::text is null or n.source ilike $5 or n.action ilike $5)
+             order by d.notification_id desc
+             limit $6"
+        )));
+        let found = found.bind(customer).bind(webhook).bind(from).bind(before);
+        slice.read(found.bind(slice.pattern.clone()).bind(limit).fetch(db)).await
+    };
+    history::search(slice, bound, find).await
 }
 
 /// Queues a delivery of a webhook again, with all its attempts.
