@@ -5,7 +5,7 @@ use std::{collections::HashMap, time::Duration};
 use assay_proto::{Fault, Timestamp, WebhookId, notification::Notification};
 use futures::TryStreamExt;
 use prost::Message as _;
-use sqlx::{AssertSqlSafe, PgExecutor, PgPool, types::Json};
+use sqlx::{AssertSqlSafe, FromRow as _, PgExecutor, PgPool, Row as _, types::Json};
 use uuid::Uuid;
 
 /// Maximum number of deliveries that are read at once.
@@ -54,7 +54,7 @@ pub(super) async fn due(
 ) -> Result<Vec<Due>, Fault> {
     let limit = i64::try_from(BATCH).map_err(Fault::internal)?;
     let columns = Notification::COLUMNS;
-    let due = sqlx::query_as::<_, Due>(AssertSqlSafe(format!(
+    let due = sqlx::query(AssertSqlSafe(format!(
         "select webhook_id, attempts, created_at, trace, {columns}
          from unnest($1::uuid[]) as webhook (webhook_id), lateral (
              select notification_id, attempts, trace from webhook_delivery d
@@ -65,8 +65,12 @@ pub(super) async fn due(
     )));
     let mut due = due.bind(webhooks).bind(limit).fetch(db);
     let (mut read, mut sizes) = (Vec::<Due>::new(), HashMap::<WebhookId, usize>::new());
-    while let Some(one) = due.try_next().await? {
-        let size = sizes.entry(one.webhook_id).or_default();
+    while let Some(row) = due.try_next().await? {
+        let size = sizes.entry(row.try_get("webhook_id")?).or_default();
+        if *size > LARGEST_BATCH {
+            continue;
+        }
+        let one = Due::from_row(&row)?;
         if fits(size, one.notification.encoded_len(), LARGEST_BATCH) {
             read.push(one);
         }
