@@ -32,25 +32,25 @@ const DERIVED: &str = "case when d.delivered_at is not null then 'Delivered'
 const DUE: &str = "lateral (
          select case
              when digest = 'Hourly' then
-                 (date_trunc('hour', now() at time zone time_zone) + interval '1 hour')
-                     at time zone time_zone
+                 (date_trunc('hour', now() at time zone known_zone) + interval '1 hour')
+                     at time zone known_zone
              when digest = 'Daily' then
-                 (date_trunc('day', (now() at time zone time_zone) - interval '8 hours')
-                     + interval '1 day 8 hours') at time zone time_zone
+                 (date_trunc('day', (now() at time zone known_zone) - interval '8 hours')
+                     + interval '1 day 8 hours') at time zone known_zone
              when batch_size > 1 then now() + make_interval(secs => batch_window_in_sec)
              else now()
          end as planned
      ) as plan, lateral (
-         select planned at time zone time_zone as local,
-                to_char(planned at time zone time_zone, 'HH24:MI') as clock
+         select planned at time zone known_zone as local,
+                to_char(planned at time zone known_zone, 'HH24:MI') as clock
      ) as place, lateral (
          select case
              when quiet_from is null then planned
              when quiet_from > quiet_until and clock >= quiet_from then
                  (date_trunc('day', local) + interval '1 day' + quiet_until::interval)
-                     at time zone time_zone
+                     at time zone known_zone
              when clock < quiet_until and (quiet_from > quiet_until or clock >= quiet_from) then
-                 (date_trunc('day', local) + quiet_until::interval) at time zone time_zone
+                 (date_trunc('day', local) + quiet_until::interval) at time zone known_zone
              else planned
          end as due_at
      ) as due";
@@ -76,14 +76,17 @@ pub(crate) async fn insert(
     });
     let of_branch = branch::condition("added.branch", "pattern");
     let trends = notifications.iter().map(|one| one.trend.is_some().then(|| name_of(one.trend())));
+    // With `offset 0`, the time zone of a webhook is looked up once, and not for each notification.
     sqlx::query(AssertSqlSafe(format!(
         "insert into webhook_delivery (webhook_id, notification_id, trace, next_attempt_at)
          select webhook.id, added.id, added.trace, due_at
          from (
              select *, array(select lower(event collate \"C\") from unnest(events) as event) as patterns,
-                    array(select lower(owner collate \"C\") from unnest(owners) as owner) as of_owners
+                    array(select lower(owner collate \"C\") from unnest(owners) as owner) as of_owners,
+                    case when time_zone = 'UTC' then time_zone else known_time_zone(time_zone) end as known_zone
              from webhook
              where customer_id = $1 and deleted_at is null and not archived
+             offset 0
          ) as webhook,
          unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
                 $9::jsonb[], $10::text[], $11::text[], $12::text[], $13::jsonb[], $14::jsonb[])
