@@ -5,7 +5,7 @@ use std::{num::NonZeroUsize, sync::Arc, thread};
 use assay_auth::Verifier;
 use assay_fair::Shares;
 use assay_proto::{catalog, execution, identity, notification};
-use assay_rpc::grpc::{Channel, MESSAGE_LIMIT, connect_from};
+use assay_rpc::grpc::{Channel, MESSAGE_LIMIT, connect_for_events, connect_from};
 use assay_runtime::{Runtime, nats};
 use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +21,8 @@ pub struct Upstream {
     pub catalog: Channel,
     pub execution: Channel,
     pub notification: Channel,
+    /// Connections of their own for streams of notifications.
+    pub notification_events: Channel,
     pub verifier: Verifier,
     /// Cancelled when the program stops, to end long-lived responses.
     pub stopping: CancellationToken,
@@ -41,6 +43,7 @@ impl Upstream {
             catalog: connect(&config.catalog_url)?,
             execution: connect(&config.execution_url)?,
             notification: connect(&config.notification_url)?,
+            notification_events: connect_for_events(runtime, &config.notification_url)?,
             stopping: runtime.stopping(),
             largest_file_mib: config.largest_file_mib,
         })
@@ -56,6 +59,7 @@ struct Inner {
     catalog: FairChannel,
     execution: FairChannel,
     notification: FairChannel,
+    notification_events: FairChannel,
     case_calls: CaseCalls,
     documents: DocumentPools,
     verifier: Verifier,
@@ -67,7 +71,8 @@ struct Inner {
 impl Services {
     /// Wraps connections. `concurrency` is the maximum number of concurrent calls to each service.
     pub(crate) fn new(upstream: Upstream, concurrency: usize, access: Access) -> Self {
-        let Upstream { identity, catalog, execution, notification, .. } = upstream;
+        let Upstream { identity, catalog, execution, notification, notification_events, .. } =
+            upstream;
         let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let processors = Shares::new(processors);
         let catalog = FairChannel::new(catalog, concurrency, &processors);
@@ -78,11 +83,17 @@ impl Services {
             documents: DocumentPools::default(),
             execution: FairChannel::new(execution, concurrency, &processors),
             notification: FairChannel::new(notification, concurrency, &processors),
+            notification_events: FairChannel::new(notification_events, concurrency, &processors),
             verifier: upstream.verifier,
             access,
             stopping: upstream.stopping,
             largest_file_mib: upstream.largest_file_mib,
         }))
+    }
+
+    /// Returns the client for streams of notifications.
+    pub(crate) fn notification_events(&self) -> Notifications {
+        Notifications::from_ref(&self.0.notification_events)
     }
 
     pub(crate) fn verifier(&self) -> &Verifier {

@@ -88,7 +88,8 @@ impl WebhookClient {
                 let retry_after = retry_after(&response);
                 let outcome = Outcome::answered(response.status().as_u16());
                 let received = response.headers().clone();
-                exchange.answered(&headers, &received, &read_body(response).await);
+                let (body, is_whole) = read_body(response).await;
+                exchange.answered(&headers, &received, (&body[..], is_whole));
                 Outcome { retry_after, ..outcome }.with(exchange)
             }
             Err(error) => Outcome::failed(reason(&error, patience)).with(exchange),
@@ -102,20 +103,22 @@ fn retry_after(response: &Response) -> Duration {
     Duration::from_secs(seconds).min(MAX_RETRY_AFTER)
 }
 
-/// Reads the body of a response, up to its maximum size and as far as it arrives in time.
-async fn read_body(mut response: Response) -> Vec<u8> {
+/// Reads the body of a response, up to its maximum size and as far as it arrives in time. Returns it, and whether it is
+/// whole.
+async fn read_body(mut response: Response) -> (Vec<u8>, bool) {
     let mut body = Vec::new();
     let read = async {
-        while let Ok(Some(chunk)) = response.chunk().await {
+        while let Some(chunk) = response.chunk().await? {
             let free = MAX_BODY.saturating_sub(body.len());
             body.extend_from_slice(&chunk[..chunk.len().min(free)]);
             if chunk.len() > free {
-                return;
+                return Ok(false);
             }
         }
+        Ok::<_, reqwest::Error>(true)
     };
-    let _ = timeout(BODY_TIMEOUT, read).await;
-    body
+    let is_whole = matches!(timeout(BODY_TIMEOUT, read).await, Ok(Ok(true)));
+    (body, is_whole)
 }
 
 /// Describes the failure to the people who manage the webhook.

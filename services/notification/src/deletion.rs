@@ -123,7 +123,8 @@ async fn purge_customer(
     Ok(count)
 }
 
-/// Removes the NATS consumers of deleted customers' subscribers, once all their events are published.
+/// Removes the NATS consumers of deleted customers' subscribers, once all their events are published. Those that cannot
+/// be removed are tried again by the next call.
 pub(crate) async fn remove_subscribers(db: &PgPool, nats: &Client) -> anyhow::Result<()> {
     let pending: Vec<CustomerId> = sqlx::query_scalar(
         "select customer_id from deleted_customer d where withdrawn_at is null
@@ -132,11 +133,12 @@ pub(crate) async fn remove_subscribers(db: &PgPool, nats: &Client) -> anyhow::Re
     )
     .fetch_all(db)
     .await?;
-    for customer in pending {
-        Subscribers::of(NOTIFICATIONS, nats.clone()).remove_customer(customer).await?;
-        let done = "update deleted_customer set withdrawn_at = now() where customer_id = $1";
-        sqlx::query(done).bind(customer).execute(db).await?;
+    if pending.is_empty() {
+        return Ok(());
     }
+    let removed = Subscribers::of(NOTIFICATIONS, nats.clone()).remove_customers(&pending).await?;
+    let done = "update deleted_customer set withdrawn_at = now() where customer_id = any($1)";
+    sqlx::query(done).bind(removed).execute(db).await?;
     Ok(())
 }
 

@@ -233,10 +233,12 @@ impl Sender {
         let mut health = Health::Failing;
         loop {
             // The place bounds the memory of all requests. The claim outlasts the wait for it.
-            let _place = self.groups.acquire_within(round.customer, MAX_ROUND_DURATION).await?;
+            let place = self.groups.acquire_within(round.customer, MAX_ROUND_DURATION).await;
+            let Ok(_place) = place else { return self.end_early(round, health).await };
             let is_more = rounds::read_group(&self.db, round, grouping).await?;
             if round.due.is_empty() {
-                return rounds::end(&self.db, round).await;
+                // The last request had all that was due, or the webhook has changed since.
+                return self.end_early(round, health).await;
             }
             let dated: Vec<_> =
                 round.due.iter().map(|due| (&due.notification, due.created_at)).collect();
@@ -254,6 +256,15 @@ impl Sender {
             if !self.record(round, &[attempt]).await? {
                 return Ok(());
             }
+        }
+    }
+
+    /// Ends a round that sends nothing more, and has recorded its attempts.
+    async fn end_early(&self, round: &Round, health: Health) -> Result<(), Fault> {
+        match health {
+            Health::Healthy => self.finish(round, &[], health).await,
+            // Nothing was sent.
+            Health::Failing | Health::Gone => rounds::give_back(&self.db, round).await,
         }
     }
 

@@ -41,8 +41,13 @@ impl Exchange {
         }
     }
 
-    /// Adds the response to a request with these headers.
-    pub(crate) fn answered(&mut self, request: &HeaderMap, response: &HeaderMap, body: &[u8]) {
+    /// Adds the response to a request with these headers, and whether its body is whole.
+    pub(crate) fn answered(
+        &mut self,
+        request: &HeaderMap,
+        response: &HeaderMap,
+        (body, is_whole): (&[u8], bool),
+    ) {
         let secrets = Secrets::of(request);
         let mut size = 0;
         let shown = response.iter().map(|(name, value)| {
@@ -56,7 +61,10 @@ impl Exchange {
         });
         self.response_headers = shown.collect();
         // A secret that is cut at the end would not be found.
-        let masked = secrets.mask(&text(body));
+        let mut masked = secrets.mask(&text(body));
+        if !is_whole {
+            secrets.trim(&mut masked);
+        }
         self.response_body = Some(text(first(masked.as_bytes())));
     }
 }
@@ -86,6 +94,17 @@ impl Secrets {
             if text.contains(secret) { text.replace(secret, MASK).into() } else { text }
         });
         masked.into_owned()
+    }
+
+    /// Removes the beginning of a secret from the end of a text.
+    fn trim(&self, text: &mut String) {
+        let cut = |secret: &String| {
+            (1..secret.len()).rev().find(|&length| {
+                secret.is_char_boundary(length) && text.ends_with(&secret[..length])
+            })
+        };
+        let longest = self.0.iter().filter_map(cut).max().unwrap_or_default();
+        text.truncate(text.len() - longest);
     }
 }
 
@@ -143,11 +162,20 @@ mod tests {
         .into_iter()
         .collect();
         let body = br#"{"Authorization":"Bearer 2b7e151628aed2a6","token":"2b7e151628aed2a6"}"#;
-        exchange.answered(&headers, &response, body);
+        exchange.answered(&headers, &response, (&body[..], true));
         let response = ["content-type: text/plain; got=********", "set-cookie: ********"];
         assert_eq!(shown(&exchange.response_headers), response);
-        let body = exchange.response_body.unwrap();
-        assert_eq!(body, r#"{"Authorization":"********","token":"********"}"#);
+        let body = exchange.response_body.as_deref();
+        assert_eq!(body, Some(r#"{"Authorization":"********","token":"********"}"#));
+
+        // The response has broken off.
+        for (body, shown) in [
+            ("token=2b7e151628aed2a6 again=2b7e151628aed2a", "token=******** again="),
+            ("Authorization=Bearer 2b7e", "Authorization="),
+        ] {
+            exchange.answered(&headers, &HeaderMap::new(), (body.as_bytes(), false));
+            assert_eq!(exchange.response_body.as_deref(), Some(shown));
+        }
     }
 
     #[test]
@@ -157,7 +185,7 @@ mod tests {
         assert_eq!(exchange.request_body, "ä".repeat(KEPT / 2));
         let large = HeaderValue::from_str(&"x".repeat(KEPT)).unwrap();
         let response = [(CONTENT_TYPE, large)].into_iter().collect();
-        exchange.answered(&headers, &response, b"a\0b\xff\xe2\x82");
+        exchange.answered(&headers, &response, (&b"a\0b\xff\xe2\x82"[..], true));
         assert_eq!(exchange.response_headers, []);
         assert_eq!(exchange.response_body.as_deref(), Some("a\u{fffd}b\u{fffd}"));
     }

@@ -155,7 +155,7 @@ pub fn services(
     let client = WebhookClient::new(&policy)?;
     Sender::new(db, &seal, &client, signal.clone()).start(runtime, database);
     let shares = database.shares().clone();
-    let notifications = NotificationService { db: db.clone(), shares, signal };
+    let notifications = NotificationService::new(db.clone(), shares, signal);
     let webhooks = WebhookService::new(db.clone(), seal, policy, client);
     Ok(Routes::new(NotificationServiceServer::new(notifications))
         .add_service(WebhookServiceServer::new(webhooks)))

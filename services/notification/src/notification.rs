@@ -24,13 +24,23 @@ use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use self::position::LastEvent;
+use self::{
+    position::{BEGINNING, LastEvent},
+    watch::Memory,
+};
 use crate::{customer, filter::Filter, signal::NotificationSignal};
 
 pub(crate) struct NotificationService {
-    pub(crate) db: PgPool,
-    pub(crate) shares: Shares,
-    pub(crate) signal: NotificationSignal,
+    db: PgPool,
+    shares: Shares,
+    signal: NotificationSignal,
+    memory: Memory,
+}
+
+impl NotificationService {
+    pub(crate) fn new(db: PgPool, shares: Shares, signal: NotificationSignal) -> Self {
+        Self { db, shares, signal, memory: Memory::default() }
+    }
 }
 
 #[tonic::async_trait]
@@ -76,8 +86,8 @@ impl notification_service_server::NotificationService for NotificationService {
         let reset = last.filter(|_| known.is_none()).map(|_| reset(last_id));
         drop(share);
         let waiter = self.signal.register(customer)?;
-        let (db, shares) = (self.db.clone(), self.shares.clone());
-        let source = watch::Source { db, shares, customer, filter };
+        let (db, shares, memory) = (self.db.clone(), self.shares.clone(), self.memory.clone());
+        let source = watch::Source { db, shares, memory, customer, filter };
         let watched = watch::stream(waiter, source, end);
         let watched = stream::iter(reset.map(Ok)).chain(watched);
         Ok(Response::new(watched.map_err(Status::from).boxed()))
@@ -123,9 +133,9 @@ impl notification_service_server::NotificationService for NotificationService {
 }
 
 /// The message to a client whose last event is unknown. `last` is the last notification that it does not
-/// get.
+/// get. Without one, its id is that of the beginning, so that a client which reconnects misses nothing.
 fn reset(last: Option<NotificationId>) -> WatchedNotification {
-    let event_id = last.map(|id| id.to_string()).unwrap_or_default();
+    let event_id = last.map_or_else(|| BEGINNING.to_owned(), |id| id.to_string());
     WatchedNotification { event_id, is_reset: true, ..WatchedNotification::default() }
 }
 

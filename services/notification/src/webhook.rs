@@ -8,6 +8,8 @@ pub(crate) mod store;
 mod timing;
 mod trial;
 
+use std::time::Duration;
+
 use assay_auth::{Caller, Seal};
 use assay_database::begin;
 use assay_fair::Shares;
@@ -35,6 +37,9 @@ use crate::{
 
 /// Maximum number of tests that are sent at once.
 const MAX_TESTS: usize = 16;
+
+/// Maximum time that a test waits for others. With that of the test itself, it is shorter than a call may take.
+const TEST_WAIT: Duration = Duration::from_secs(3);
 
 pub(crate) struct WebhookService {
     db: PgPool,
@@ -189,7 +194,7 @@ impl webhook_service_server::WebhookService for WebhookService {
     ) -> Result<Response<DeliveryAttempt>, Status> {
         let customer = Caller::of(&request)?.customer;
         let id = WebhookId::from_path(&request.get_ref().id)?;
-        let _turn = self.tests.acquire(customer).await?;
+        let _turn = self.tests.acquire_within(customer, TEST_WAIT).await?;
         Ok(Response::new(self.test(customer, id).await?))
     }
 

@@ -26,7 +26,7 @@ use crate::{
     problem::Problem,
     query::{Query, require_known},
     response::{Json, Resource},
-    services::{Notifications, Services, Tokens},
+    services::{Services, Tokens},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
@@ -68,14 +68,15 @@ impl<S: Sync> FromRequestParts<S> for OnlyFilter {
     )),
 )]
 async fn watch(
-    State(mut notifications): State<Notifications>,
+    State(services): State<Services>,
     watched: WatchedCaller,
     OnlyFilter(filter): OnlyFilter,
     LastEventId(last_event_id): LastEventId,
 ) -> Result<Response, Problem> {
     let filter = Some(filter.into());
     let request = WatchNotificationsRequest { last_event_id, after: None, filter };
-    let notifications = notifications.watch_notifications(watched.caller.call(request)).await?;
+    let call = watched.caller.call(request);
+    let notifications = services.notification_events().watch_notifications(call).await?;
     Ok(event_stream::respond(notifications.into_inner().map(event), watched))
 }
 

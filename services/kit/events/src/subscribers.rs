@@ -130,24 +130,35 @@ impl Subscribers {
         Ok(())
     }
 
-    /// Removes the subscribers of a single customer. Its messages stay in the stream until they
-    /// expire: if they were purged, some servers (seen with 2.9) would make other subscribers skip
-    /// messages that they have not read.
-    pub async fn remove_customer(&self, customer: CustomerId) -> anyhow::Result<()> {
+    /// Removes the subscribers of single customers, and returns the customers that have none left. A subscriber that
+    /// cannot be removed stays, and does not keep the others. Its messages stay in the stream until they expire: if
+    /// they were purged, some servers (seen with 2.9) would make other subscribers skip messages that they have not
+    /// read.
+    pub async fn remove_customers(
+        &self,
+        customers: &[CustomerId],
+    ) -> anyhow::Result<Vec<CustomerId>> {
+        let mut removed = customers.to_vec();
         let stream = match self.jetstream.get_stream(self.stream.name()).await {
             Ok(stream) => stream,
-            Err(error) if is_missing(&error) => return Ok(()),
+            Err(error) if is_missing(&error) => return Ok(removed),
             Err(error) => return Err(error.into()),
         };
-        let of_customer = format!("assay.{}.{customer}.", self.stream.service());
+        let service = self.stream.service();
         let infos: Vec<Info> = stream.consumers().try_collect().await?;
         for info in infos {
-            if info.config.filter_subject.starts_with(&of_customer) {
-                stream.delete_consumer(&info.name).await?;
+            let filter = &info.config.filter_subject;
+            let is_owner = |id: &&CustomerId| filter.starts_with(&format!("assay.{service}.{id}."));
+            let Some(customer) = customers.iter().find(is_owner) else { continue };
+            if let Err(error) = stream.delete_consumer(&info.name).await {
+                removed.retain(|other| other != customer);
+                tracing::info!(subscriber = info.name, %customer, %error,
+                    "cannot remove a subscriber of a deleted customer; will retry");
+            } else {
                 tracing::info!(subscriber = info.name, %customer, "removed the subscriber of a deleted customer");
             }
         }
-        Ok(())
+        Ok(removed)
     }
 
     async fn info(&self, name: &str) -> anyhow::Result<Option<Info>> {

@@ -12,13 +12,17 @@ mod server;
 use std::time::Duration;
 
 pub use self::{
-    channel::{Channel, connect, connect_from},
+    channel::{Channel, connect, connect_for_events, connect_from},
     incoming::CLIENT_ADDRESS,
     server::serve,
 };
 
 /// HTTP/2 window of a stream in bytes. With the default of 64 KiB, lists are a third slower.
 const STREAM_WINDOW: u32 = 1 << 20;
+
+/// The same of a stream of events. Its reader may be slow for as long as the stream is open, and what has arrived
+/// waits for it in memory.
+const EVENTS_WINDOW: u32 = 64 << 10;
 
 /// Maximum size in bytes of a frame that a client accepts, so that a message of a list fits into one.
 /// With the 16 KiB of HTTP/2, it takes several writes and reads.

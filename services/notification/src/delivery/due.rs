@@ -5,7 +5,7 @@ use std::{collections::HashMap, time::Duration};
 use assay_proto::{Fault, Timestamp, WebhookId, notification::Notification};
 use futures::TryStreamExt;
 use prost::Message as _;
-use sqlx::{AssertSqlSafe, PgExecutor, PgPool, types::Json};
+use sqlx::{AssertSqlSafe, FromRow as _, PgExecutor, PgPool, Row as _, types::Json};
 use uuid::Uuid;
 
 /// Maximum number of deliveries that are read at once.
@@ -54,7 +54,7 @@ pub(super) async fn due(
 ) -> Result<Vec<Due>, Fault> {
     let limit = i64::try_from(BATCH).map_err(Fault::internal)?;
     let columns = Notification::COLUMNS;
-    let due = sqlx::query_as::<_, Due>(AssertSqlSafe(format!(
+    let due = sqlx::query(AssertSqlSafe(format!(
         "select webhook_id, attempts, created_at, trace, {columns}
          from unnest($1::uuid[]) as webhook (webhook_id), lateral (
              select notification_id, attempts, trace from webhook_delivery d
@@ -65,8 +65,12 @@ pub(super) async fn due(
     )));
     let mut due = due.bind(webhooks).bind(limit).fetch(db);
     let (mut read, mut sizes) = (Vec::<Due>::new(), HashMap::<WebhookId, usize>::new());
-    while let Some(one) = due.try_next().await? {
-        let size = sizes.entry(one.webhook_id).or_default();
+    while let Some(row) = due.try_next().await? {
+        let size = sizes.entry(row.try_get("webhook_id")?).or_default();
+        if *size > LARGEST_BATCH {
+            continue;
+        }
+        let one = Due::from_row(&row)?;
         if fits(size, one.notification.encoded_len(), LARGEST_BATCH) {
             read.push(one);
         }
@@ -74,12 +78,12 @@ pub(super) async fn due(
     Ok(read)
 }
 
-/// Reads the due deliveries of a claimed webhook that are sent together, up to their maximum number and
-/// size. Returns them, and whether there may be more.
+/// Reads the due deliveries of a webhook that are sent together, up to their maximum number and size, if the webhook
+/// still has this claim and this revision. Returns them, and whether there may be more.
 pub(super) async fn group(
     db: &PgPool,
     webhook: WebhookId,
-    claim: Uuid,
+    (claim, revision): (Uuid, i64),
     grouping: Grouping,
 ) -> Result<(Vec<Due>, bool), Fault> {
     let columns = Notification::COLUMNS;
@@ -88,24 +92,23 @@ pub(super) async fn group(
          from (
              select webhook_id, notification_id, attempts, trace from webhook_delivery
              where webhook_id = $1 and next_attempt_at <= now() + make_interval(secs => $2)
-               and exists (select from webhook w where w.id = $1 and w.claim = $4)
+               and exists (select from webhook w where w.id = $1 and w.claim = $4 and w.revision = $5)
              order by next_attempt_at, notification_id
              limit $3
          ) as due join notification on id = notification_id
          order by id"
     )));
     let due = due.bind(webhook).bind(grouping.ahead.as_secs_f64()).bind(grouping.most);
-    let mut due = due.bind(claim).fetch(db);
+    let mut due = due.bind(claim).bind(revision).fetch(db);
     let (mut read, mut size) = (Vec::<Due>::new(), 0);
-    let mut is_cut = false;
     while let Some(one) = due.try_next().await? {
-        is_cut |= !fits(&mut size, one.notification.encoded_len(), LARGEST_GROUP);
-        if !is_cut {
-            read.push(one);
+        if !fits(&mut size, one.notification.encoded_len(), LARGEST_GROUP) {
+            return Ok((read, true));
         }
+        read.push(one);
     }
     let count = i64::try_from(read.len()).map_err(Fault::internal)?;
-    Ok((read, is_cut || count == grouping.most))
+    Ok((read, count == grouping.most))
 }
 
 #[cfg(test)]

@@ -203,14 +203,15 @@ pub(crate) async fn read_more(db: &PgPool, round: &mut Round) -> Result<(), Faul
     Ok(())
 }
 
-/// Replaces the deliveries of a round by those that are sent together next. Returns whether there may be
-/// more.
+/// Replaces the deliveries of a round by those that are sent together next; by none if the webhook has changed, or
+/// is claimed by another round. Returns whether there may be more.
 pub(crate) async fn read_group(
     db: &PgPool,
     round: &mut Round,
     grouping: Grouping,
 ) -> Result<bool, Fault> {
-    let (due, is_more) = due::group(db, round.webhook, round.claim, grouping).await?;
+    let unchanged = (round.claim, round.revision);
+    let (due, is_more) = due::group(db, round.webhook, unchanged, grouping).await?;
     round.due = due;
     Ok(is_more)
 }
@@ -266,6 +267,14 @@ pub(crate) async fn record_attempts(
 pub(crate) async fn end(db: impl PgExecutor<'_>, round: &Round) -> Result<(), Fault> {
     let end = sqlx::query("update webhook set taken = 0 where id = $1 and claim = $2");
     end.bind(round.webhook).bind(round.claim).execute(db).await?;
+    Ok(())
+}
+
+/// Gives back a webhook to which nothing was sent, so that another round can begin at once.
+pub(crate) async fn give_back(db: impl PgExecutor<'_>, round: &Round) -> Result<(), Fault> {
+    let give_back = "update webhook set taken = 0, claim = null, rests_until = now()
+                     where id = $1 and claim = $2";
+    sqlx::query(give_back).bind(round.webhook).bind(round.claim).execute(db).await?;
     Ok(())
 }
 

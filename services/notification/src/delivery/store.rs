@@ -7,8 +7,12 @@ use assay_proto::{
     notification::{Delivery, DeliveryStatus, Notification},
 };
 use assay_records::branch;
-use assay_rpc::list::{Rows, Slice};
-use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
+use assay_rpc::{
+    history::{self, SCANNED},
+    list::{Rows, Slice},
+};
+use sqlx::{AssertSqlSafe, PgPool, PgTransaction, types::Json};
+use uuid::Uuid;
 
 use crate::filter::PATTERNS;
 
@@ -28,25 +32,25 @@ const DERIVED: &str = "case when d.delivered_at is not null then 'Delivered'
 const DUE: &str = "lateral (
          select case
              when digest = 'Hourly' then
-                 (date_trunc('hour', now() at time zone time_zone) + interval '1 hour')
-                     at time zone time_zone
+                 (date_trunc('hour', now() at time zone known_zone) + interval '1 hour')
+                     at time zone known_zone
              when digest = 'Daily' then
-                 (date_trunc('day', (now() at time zone time_zone) - interval '8 hours')
-                     + interval '1 day 8 hours') at time zone time_zone
+                 (date_trunc('day', (now() at time zone known_zone) - interval '8 hours')
+                     + interval '1 day 8 hours') at time zone known_zone
              when batch_size > 1 then now() + make_interval(secs => batch_window_in_sec)
              else now()
          end as planned
      ) as plan, lateral (
-         select planned at time zone time_zone as local,
-                to_char(planned at time zone time_zone, 'HH24:MI') as clock
+         select planned at time zone known_zone as local,
+                to_char(planned at time zone known_zone, 'HH24:MI') as clock
      ) as place, lateral (
          select case
              when quiet_from is null then planned
              when quiet_from > quiet_until and clock >= quiet_from then
                  (date_trunc('day', local) + interval '1 day' + quiet_until::interval)
-                     at time zone time_zone
+                     at time zone known_zone
              when clock < quiet_until and (quiet_from > quiet_until or clock >= quiet_from) then
-                 (date_trunc('day', local) + quiet_until::interval) at time zone time_zone
+                 (date_trunc('day', local) + quiet_until::interval) at time zone known_zone
              else planned
          end as due_at
      ) as due";
@@ -72,14 +76,17 @@ pub(crate) async fn insert(
     });
     let of_branch = branch::condition("added.branch", "pattern");
     let trends = notifications.iter().map(|one| one.trend.is_some().then(|| name_of(one.trend())));
+    // With `offset 0`, the time zone of a webhook is looked up once, and not for each notification.
     sqlx::query(AssertSqlSafe(format!(
         "insert into webhook_delivery (webhook_id, notification_id, trace, next_attempt_at)
          select webhook.id, added.id, added.trace, due_at
          from (
              select *, array(select lower(event collate \"C\") from unnest(events) as event) as patterns,
-                    array(select lower(owner collate \"C\") from unnest(owners) as owner) as of_owners
+                    array(select lower(owner collate \"C\") from unnest(owners) as owner) as of_owners,
+                    case when time_zone = 'UTC' then time_zone else known_time_zone(time_zone) end as known_zone
              from webhook
              where customer_id = $1 and deleted_at is null and not archived
+             offset 0
          ) as webhook,
          unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
                 $9::jsonb[], $10::text[], $11::text[], $12::text[], $13::jsonb[], $14::jsonb[])
@@ -119,9 +126,10 @@ pub(crate) async fn insert(
     Ok(())
 }
 
-/// Lists a slice of the deliveries of a webhook, newest first.
+/// Lists a slice of the deliveries of a webhook, newest first. A search through a long history takes several short
+/// queries.
 pub(crate) async fn list(
-    db: impl PgExecutor<'_>,
+    db: &PgPool,
     customer: CustomerId,
     webhook: WebhookId,
     status: Option<DeliveryStatus>,
@@ -133,17 +141,40 @@ pub(crate) async fn list(
         Some(DeliveryStatus::Failed) => "d.next_attempt_at is null and d.delivered_at is null",
         Some(DeliveryStatus::Unspecified) | None => "true",
     };
-    let found = sqlx::query_as(AssertSqlSafe(format!(
-        "select {COLUMNS}, {DERIVED}
-         from webhook_delivery d
-              join notification n on n.id = d.notification_id join webhook w on w.id = d.webhook_id
-         where n.customer_id = $1 and d.webhook_id = $2 and d.notification_id < $3 and {state}
-           and ($4::text is null or n.source ilike $4 or n.action ilike $4)
-         order by d.notification_id desc
-         limit $5"
-    )));
-    let found = found.bind(customer).bind(webhook).bind(slice.before()?);
-    slice.read(found.bind(&slice.pattern).bind(slice.limit).fetch(db)).await
+    // Indexes find those that are pending or have failed. The others are as many as the notifications.
+    let is_long = match status {
+        Some(DeliveryStatus::Pending | DeliveryStatus::Failed) => false,
+        Some(DeliveryStatus::Delivered) => true,
+        Some(DeliveryStatus::Unspecified) | None => slice.pattern.is_some(),
+    };
+    let bound = move |before: Uuid| async move {
+        if !is_long {
+            return Ok(None);
+        }
+        let bound = sqlx::query_scalar(
+            "select notification_id from webhook_delivery
+             where webhook_id = $2 and notification_id < $3
+               and exists (select from webhook w where w.customer_id = $1 and w.id = $2)
+             order by notification_id desc offset $4 limit 1",
+        );
+        let bound = bound.bind(customer).bind(webhook).bind(before).bind(SCANNED - 1);
+        Ok(bound.fetch_optional(db).await?)
+    };
+    let find = move |from: Uuid, before: Uuid, limit: i64| async move {
+        let found = sqlx::query_as(AssertSqlSafe(format!(
+            "select {COLUMNS}, {DERIVED}
+             from webhook_delivery d
+                  join notification n on n.id = d.notification_id join webhook w on w.id = d.webhook_id
+             where n.customer_id = $1 and d.webhook_id = $2
+               and d.notification_id >= $3 and d.notification_id < $4 and {state}
+               and ($5::text is null or n.source ilike $5 or n.action ilike $5)
+             order by d.notification_id desc
+             limit $6"
+        )));
+        let found = found.bind(customer).bind(webhook).bind(from).bind(before);
+        slice.read(found.bind(slice.pattern.clone()).bind(limit).fetch(db)).await
+    };
+    history::search(slice, bound, find).await
 }
 
 /// Queues a delivery of a webhook again, with all its attempts.

@@ -9,6 +9,9 @@ use super::{
 /// Maximum size of the lines of a message, in bytes. Discord accepts the least, 4096 characters.
 const MAX_SIZE: usize = 3000;
 
+/// Maximum number of lines of a message. Microsoft Teams accepts 28 KB, in which each part of a line takes 60 bytes.
+const MAX_LINES: usize = 25;
+
 /// Maximum number of failed test cases that a message names.
 const MAX_FAILED: usize = 5;
 
@@ -75,7 +78,7 @@ fn bounded(lines: Vec<Line>, reserved: usize) -> Vec<Line> {
     let (mut kept, mut used, count) = (Vec::new(), reserved, lines.len());
     for line in lines {
         used += size(&line);
-        if used > MAX_SIZE {
+        if used > MAX_SIZE || kept.len() == MAX_LINES {
             break;
         }
         kept.push(line);
@@ -157,7 +160,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::format::span::text;
+    use crate::format::{chat, span::text};
 
     pub(in crate::format) fn facts(fields: Value) -> Facts {
         serde_json::from_value(fields).unwrap()
@@ -214,5 +217,20 @@ mod tests {
         assert!(size <= MAX_SIZE, "{size}");
         let left = 500 - (summary.lines.len() - 1);
         assert_eq!(text(summary.lines.last().unwrap()), format!("and {left} more"));
+    }
+
+    #[test]
+    fn a_digest_of_short_lines_is_one_that_teams_accepts() {
+        let of_client = json!({"Origin": "Client", "Source": "Build", "Action": "Done"});
+        let end = json!({
+            "Source": "TestSet", "Target": "Execution", "Action": "Completed", "Verdict": "Failed",
+            "TestSetName": "\"a\"", "Branch": "b", "Changes": {"New": 1, "Fixed": 1},
+            "Url": "https://assay.example/e/1",
+        });
+        for fields in [of_client, end] {
+            let several: Vec<_> = (0..500).map(|_| facts(fields.clone())).collect();
+            let message = chat::teams(&Summary::of(&several)).to_string();
+            assert!(message.len() < 24_000, "{}", message.len());
+        }
     }
 }

@@ -3,6 +3,9 @@
 use assay_proto::{CustomerId, Fault, NotificationId};
 use sqlx::PgExecutor;
 
+/// The id of an event before all others.
+pub(super) const BEGINNING: &str = "0";
+
 /// The last event that a client has received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LastEvent {

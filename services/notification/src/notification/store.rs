@@ -19,12 +19,6 @@ use crate::filter::Filter;
 
 const COLUMNS: &str = Notification::COLUMNS;
 
-/// Maximum number of notifications that [`scan_after`] returns.
-const BATCH: i64 = 500;
-
-/// Size of the notifications in bytes after which [`scan_after`] returns no further ones.
-const BATCH_BYTES: usize = 1 << 20;
-
 /// Lists a slice of the notifications, newest first. A search through a long history takes several short
 /// queries.
 pub(crate) async fn list(
@@ -66,20 +60,25 @@ pub(crate) async fn list(
 /// Notifications found after a position, oldest first.
 pub(crate) struct Scan {
     pub(crate) found: Vec<Positioned>,
+    /// Memory that they take, in bytes.
+    pub(crate) size: usize,
     /// The last position that was examined.
     pub(crate) last: i64,
     /// Whether there may be more after that.
     pub(crate) is_more: bool,
 }
 
-/// Examines a bounded number of notifications after a position and returns those that match.
+/// Examines a bounded number of notifications after a position and returns those that match, up to the one with which
+/// they take `most` bytes of memory.
 pub(crate) async fn scan_after(
     db: &PgPool,
     customer: CustomerId,
     filter: &Filter,
     after: i64,
+    most: usize,
 ) -> Result<Scan, Fault> {
-    let limit = if filter.is_wide() { BATCH } else { SCANNED };
+    let batch = i64::try_from(most / size_of::<Positioned>()).map_err(Fault::internal)?.max(1);
+    let limit = if filter.is_wide() { batch } else { SCANNED };
     let examined = sqlx::query_as(
         "select coalesce(max(position), $2), count(*) from (
              select position from notification
@@ -89,7 +88,7 @@ pub(crate) async fn scan_after(
     );
     let examined = examined.bind(customer).bind(after).bind(limit);
     let (last, count): (i64, i64) = examined.fetch_one(db).await?;
-    let scan = Scan { found: Vec::new(), last, is_more: count == limit };
+    let scan = Scan { found: Vec::new(), size: 0, last, is_more: count == limit };
     if count == 0 {
         return Ok(scan);
     }
@@ -101,22 +100,20 @@ pub(crate) async fn scan_after(
          order by position
          limit $4"
     )));
-    let found = found.bind(customer).bind(after).bind(last).bind(BATCH);
+    let found = found.bind(customer).bind(after).bind(last).bind(batch);
     let mut rows = filter.bind(found).fetch(db);
     let (mut found, mut size) = (Vec::new(), 0);
-    while size < BATCH_BYTES
+    while size < most
         && let Some(row) = rows.try_next().await?
     {
-        size += row.notification.encoded_len();
+        size += size_of::<Positioned>() + row.notification.encoded_len();
         found.push(row);
     }
     drop(rows);
-    let is_full = i64::try_from(found.len()).is_ok_and(|count| count == BATCH);
+    let is_full = size >= most || i64::try_from(found.len()).is_ok_and(|count| count == batch);
     match found.last() {
-        Some(last) if is_full || size >= BATCH_BYTES => {
-            Ok(Scan { last: last.position, is_more: true, found })
-        }
-        _ => Ok(Scan { found, ..scan }),
+        Some(last) if is_full => Ok(Scan { last: last.position, is_more: true, size, found }),
+        _ => Ok(Scan { found, size, ..scan }),
     }
 }
 

@@ -10,7 +10,7 @@ use assay_proto::{
     },
 };
 use assay_testkit::{TestUser, eventually};
-use futures::TryStreamExt;
+use futures::{TryStreamExt, future::join_all};
 use secrecy::ExposeSecret;
 use tokio::time::Duration;
 use tonic::{Code, Status};
@@ -107,6 +107,26 @@ async fn a_test_of_a_hanging_receiver_ends_after_ten_seconds() -> Result<()> {
     let attempt = world.test(&user, &webhook).await?;
     assert_eq!(attempt.error.as_deref(), Some("the receiver did not answer within 10 s"));
     assert!((10.0..14.0).contains(&attempt.duration_in_sec), "{}", attempt.duration_in_sec);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_test_that_finds_no_place_is_refused_before_its_call_times_out() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let receiver = Receiver::start(Behaviour::Hang).await?;
+    let webhook = world.subscribe(&user, &receiver).await?;
+    // A customer has twelve of the sixteen places.
+    let running = join_all((0..12).map(|_| world.test(&user, &webhook)));
+    let another = async {
+        receiver.receives(12).await;
+        world.test(&user, &webhook).await
+    };
+    let refused = tokio::select! {
+        answered = another => answered.unwrap_err(),
+        _ = running => panic!("it has waited for the others"),
+    };
+    assert_eq!(refused.code(), Code::ResourceExhausted);
     Ok(())
 }
 

@@ -1,15 +1,21 @@
 //! Deletion of customers.
 
-use std::time::{Duration, Instant};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use anyhow::Result;
 use assay_events::{Event, Stream, SubscriberFilter, Subscribers};
 use assay_notification::prune;
 use assay_proto::{
+    CustomerId, NotificationId,
     events::RecordChanged,
     notification::{WatchNotificationsRequest, WebhookInput},
 };
-use assay_testkit::{TestUser, eventually};
+use assay_servers::{DataDir, Nats};
+use assay_testkit::{TestUser, eventually, test_dir};
+use async_nats::{ConnectOptions, jetstream};
 use tokio::time::timeout;
 use tonic::Code;
 
@@ -144,7 +150,7 @@ async fn deleting_a_customer_removes_its_subscribers() -> Result<()> {
     subscribers.add("others", &of(&other), 1, timeout).await?;
     subscribers.add("all", &SubscriberFilter::default(), 1, timeout).await?;
 
-    subscribers.remove_customer(user.customer).await?;
+    assert_eq!(subscribers.remove_customers(&[user.customer]).await?, [user.customer]);
     let remaining: Vec<_> = subscribers
         .list()
         .await?
@@ -152,5 +158,48 @@ async fn deleting_a_customer_removes_its_subscribers() -> Result<()> {
         .map(|subscriber| (subscriber.name, subscriber.backlog))
         .collect();
     assert_eq!(remaining, [("all".to_owned(), 2), ("others".to_owned(), 1)]);
+    Ok(())
+}
+
+/// A configuration of NATS in which one user may not remove one consumer.
+const STUCK: &str = r#"authorization {
+  users = [
+    { user: operator, password: operator }
+    { user: service, password: service,
+      permissions: { publish: { deny: "$JS.API.CONSUMER.DELETE.*.stuck" } } }
+  ]
+}
+"#;
+
+#[tokio::test]
+async fn a_subscriber_that_cannot_be_removed_does_not_keep_those_of_other_customers() -> Result<()>
+{
+    let data = DataDir::lock(test_dir()?.join(format!("notification-{}", NotificationId::new())))?;
+    let config = data.path().join("nats.conf");
+    fs::write(&config, STUCK)?;
+    let server = Nats::start_with(&data, &config, &[]).await?;
+    let user =
+        |name: &str| ConnectOptions::new().user_and_password(name.to_owned(), name.to_owned());
+    let operator = user("operator").connect(server.url()).await?;
+    let service = user("service").connect(server.url()).await?;
+    let notifications = Stream::of("notifications");
+    let stream = jetstream::stream::Config {
+        name: notifications.name(),
+        subjects: vec![notifications.subjects()],
+        ..Default::default()
+    };
+    jetstream::new(operator.clone()).create_stream(stream).await?;
+    let customers = [CustomerId::new(), CustomerId::new()];
+    let subscribers = Subscribers::of(notifications, operator);
+    for (name, customer) in ["stuck", "usual"].into_iter().zip(customers) {
+        let customer = Some(customer.to_string());
+        let filter = SubscriberFilter { customer, ..SubscriberFilter::default() };
+        subscribers.add(name, &filter, 1, Duration::from_secs(30)).await?;
+    }
+
+    let removed = Subscribers::of(notifications, service).remove_customers(&customers).await?;
+    assert_eq!(removed, [customers[1]]);
+    let left = subscribers.list().await?;
+    assert_eq!(left.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["stuck"]);
     Ok(())
 }

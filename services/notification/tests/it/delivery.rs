@@ -1,6 +1,7 @@
 //! Deliveries to webhooks.
 
 use std::{
+    collections::BTreeSet,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -9,7 +10,9 @@ use anyhow::Result;
 use assay_notification::prune;
 use assay_proto::{
     Batch as _,
-    notification::{Delivery, DeliveryStatus, ListDeliveriesRequest, Webhook, WebhookInput},
+    notification::{
+        Delivery, DeliveryStatus, ListDeliveriesRequest, Webhook, WebhookHeader, WebhookInput,
+    },
 };
 use assay_testkit::{TestUser, eventually};
 use futures::{TryStreamExt, future::try_join_all};
@@ -58,6 +61,13 @@ impl World {
         ] {
             sqlx::query(statement).execute(&self.db).await?;
         }
+        Ok(())
+    }
+
+    /// Makes all deliveries due that wait for a batch.
+    async fn end_windows(&self) -> Result<()> {
+        let due = "update webhook_delivery set next_attempt_at = now()";
+        sqlx::query(due).execute(&self.db).await?;
         Ok(())
     }
 
@@ -200,4 +210,85 @@ async fn a_round_ends_with_the_request_in_which_the_program_stops() -> Result<()
     let requests: Vec<_> = receivers.iter().map(|(one, _)| one.requests().len()).collect();
     assert_eq!(requests, [1, 16]);
     Ok(())
+}
+
+#[tokio::test]
+async fn a_full_batch_ends_its_round_and_the_failure_of_its_webhook() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let receiver = Receiver::start(Behaviour::Answer(500)).await?;
+    let webhook = world.add_webhook(&user, of_two(&receiver)).await?;
+    for number in 0..2 {
+        world.create(&user, numbered(number)).await?;
+    }
+    world.end_windows().await?;
+    world.delivery(&user, &webhook, |delivery| delivery.attempts == 1).await;
+    receiver.set(Behaviour::Answer(200));
+    world.skip_delays().await?;
+    receiver.receives(2).await;
+    // Otherwise the next batch waits until the claim expires.
+    eventually("the end of the round", async || {
+        let ended = "select claim is null and failing_since is null from webhook";
+        let ended: bool = sqlx::query_scalar(ended).fetch_one(&world.db).await.ok()?;
+        ended.then_some(())
+    })
+    .await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn batches_after_a_change_of_their_webhook_follow_the_change() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let permits = Arc::new(Semaphore::new(0));
+    let receiver = Receiver::start(Behaviour::Late(permits.clone(), 204)).await?;
+    let with_key = |value: &str| {
+        let key = WebhookHeader { name: "X-Key".to_owned(), value: value.to_owned() };
+        WebhookInput { headers: vec![key], ..of_two(&receiver) }
+    };
+    let webhook = world.add_webhook(&user, with_key("old")).await?;
+    for number in 0..4 {
+        world.create(&user, numbered(number)).await?;
+    }
+    world.end_windows().await?;
+    receiver.receives(1).await;
+    world.change(&user, &webhook, &["Headers"], with_key("new")).await?;
+    permits.add_permits(10);
+    let requests = receiver.receives(2).await;
+    let keys: Vec<_> = requests.iter().map(|request| request.header("x-key")).collect();
+    assert_eq!(keys, ["old", "new"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_batch_that_finds_no_place_is_claimed_again_at_once() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let receiver = Receiver::start(Behaviour::Hang).await?;
+    for _ in 0..7 {
+        world.add_webhook(&user, of_two(&receiver)).await?;
+    }
+    world.create(&user, notification()).await?;
+    world.end_windows().await?;
+    // A customer has six of the eight places.
+    receiver.receives(6).await;
+    let claims = async || {
+        let claims = sqlx::query_scalar("select claim from webhook where claim is not null");
+        claims.fetch_all(&world.db).await.map(|claims: Vec<uuid::Uuid>| BTreeSet::from_iter(claims))
+    };
+    let (first, begun) = (claims().await?, Instant::now());
+    assert_eq!(first.len(), 7);
+    eventually("another claim", async || {
+        let new = claims().await.ok()?;
+        (!new.is_subset(&first)).then_some(())
+    })
+    .await;
+    assert!(begun.elapsed() < Duration::from_secs(12), "{:?}", begun.elapsed());
+    Ok(())
+}
+
+/// A webhook that gets batches of two, long after they have happened.
+fn of_two(receiver: &Receiver) -> WebhookInput {
+    let (url, events) = (receiver.url.clone(), vec!["Client.TestCase.*".to_owned()]);
+    WebhookInput { url, events, batch_size: 2, batch_window_in_sec: 300, ..Default::default() }
 }

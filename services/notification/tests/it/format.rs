@@ -205,3 +205,22 @@ async fn nothing_is_sent_in_quiet_hours_of_a_time_zone() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn a_time_zone_that_the_database_has_lost_counts_as_utc() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let receiver = Receiver::start(Behaviour::Answer(200)).await?;
+    let digest = WebhookInput {
+        format: WebhookFormat::Slack.into(),
+        digest: WebhookDigest::Daily.into(),
+        time_zone: "Pacific/Chatham".to_owned(),
+        ..WebhookInput::default()
+    };
+    let webhook = world.subscribe_with(&user, &receiver, digest).await?;
+    let lost = "update webhook set time_zone = 'Pacific/Atlantis'";
+    sqlx::query(lost).execute(&world.db).await?;
+    let due = world.due(&user, &webhook, "UTC").await?;
+    assert!(due.ends_with(" 08:00"), "{due}");
+    Ok(())
+}

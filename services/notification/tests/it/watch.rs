@@ -164,7 +164,10 @@ async fn a_stream_continues_after_a_known_event_and_is_reset_after_an_unknown_on
     }
     let empty = world.user().await;
     let mut watched = world.watch(&empty, after_event(&ids[1])).await?;
-    assert_eq!(message(&mut watched).await?, (None, Some(String::new())));
+    assert_eq!(message(&mut watched).await?, (None, Some("0".to_owned())));
+    let missed = world.create(&empty, notification()).await?.id;
+    let mut watched = world.watch(&empty, after_event("0")).await?;
+    assert_eq!(message(&mut watched).await?, (Some(missed), None));
     for wrong in ["x", "-1", ""] {
         let refused = world.watch(&user, after_event(wrong)).await.unwrap_err();
         assert_eq!(refused.code(), Code::InvalidArgument, "{wrong:?}");

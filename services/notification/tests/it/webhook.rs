@@ -3,11 +3,11 @@
 use anyhow::Result;
 use assay_notification::reseal;
 use assay_proto::{
-    Batch as _, WebhookId,
+    Batch as _, Page, WebhookId,
     notification::{
-        CreateWebhookRequest, DeleteWebhookRequest, GetWebhookRequest, ListDeliveriesRequest,
-        ListWebhooksRequest, RedeliverFailedRequest, RedeliverRequest, UpdateWebhookRequest,
-        Webhook, WebhookInput,
+        CreateWebhookRequest, DeleteWebhookRequest, DeliveryStatus, GetWebhookRequest,
+        ListDeliveriesRequest, ListWebhooksRequest, NotificationInput, RedeliverFailedRequest,
+        RedeliverRequest, UpdateWebhookRequest, Webhook, WebhookInput,
     },
 };
 use assay_testkit::TestUser;
@@ -15,7 +15,7 @@ use futures::TryStreamExt;
 use secrecy::ExposeSecret;
 use tonic::{Code, Status};
 
-use crate::world::World;
+use crate::world::{World, notification};
 
 const MASK: &str = "********";
 
@@ -198,5 +198,37 @@ async fn secrets_are_encrypted_and_reseal_changes_their_key() -> Result<()> {
     assert_eq!(reseal(&world.database_url, &seal).await?, 1);
     assert_eq!(reseal(&world.database_url, &seal).await?, 0);
     assert!(stored().await?.iter().all(|sealed| sealed.starts_with("2.")));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_search_finds_rare_deliveries_in_a_long_history() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let webhook = world.add_webhook(&user, unmatched()).await?;
+    let rare = || NotificationInput { source: "Build".to_owned(), ..notification() };
+    let first = world.create(&user, rare()).await?;
+    world.add_history(&user, 25_000).await?;
+    let last = world.create(&user, rare()).await?;
+    let delivered = "insert into webhook_delivery
+                         (webhook_id, notification_id, next_attempt_at, delivered_at)
+                     select $1::uuid, id, null, now() from notification where customer_id = $2";
+    let delivered = sqlx::query(delivered).bind(&webhook.id).bind(user.customer);
+    delivered.execute(&world.db).await?;
+
+    for status in [None, Some(DeliveryStatus::Delivered)] {
+        let (mut found, mut cursor) = (Vec::new(), None);
+        for _ in 0..2 {
+            let page = Page { limit: Some(1), q: Some("build".to_owned()), cursor: cursor.take() };
+            let (webhook_id, status) = (webhook.id.clone(), status.map(Into::into));
+            let request = ListDeliveriesRequest { webhook_id, status, page: Some(page) };
+            let batches = world.webhooks.clone().list_deliveries(user.call(request)).await?;
+            let batches: Vec<_> = batches.into_inner().try_collect().await?;
+            cursor = batches.iter().find_map(|batch| batch.next_cursor.clone());
+            let page = batches.into_iter().flat_map(|batch| batch.parse().unwrap());
+            found.extend(page.map(|delivery| delivery.id));
+        }
+        assert_eq!((&found[..], cursor), (&[last.id.clone(), first.id.clone()][..], None));
+    }
     Ok(())
 }

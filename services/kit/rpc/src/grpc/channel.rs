@@ -36,7 +36,7 @@ use tower::Service;
 use tracing::{Instrument, Span, field::Empty};
 
 use super::{
-    LONGEST_CALL,
+    EVENTS_WINDOW, LONGEST_CALL, STREAM_WINDOW,
     budget::Retries,
     deadline,
     measurement::{method_label, record},
@@ -73,16 +73,27 @@ pub struct Channel {
 /// Opens a channel to the programs at a URL, `http://name:port`. It connects in the background, and
 /// reconnects whenever a connection is lost.
 pub fn connect(url: &str) -> anyhow::Result<Channel> {
-    open(url, None, Process::default())
+    open(url, None, Process::default(), STREAM_WINDOW)
 }
 
 /// Does the same as [`connect`] for calls of a program, with TLS if it is enabled. The scheme of the
 /// URL must be `https` with TLS, and `http` without.
 pub fn connect_from(runtime: &Runtime, url: &str) -> anyhow::Result<Channel> {
-    open(url, runtime.tls(), runtime.process().clone())
+    open(url, runtime.tls(), runtime.process().clone(), STREAM_WINDOW)
 }
 
-fn open(url: &str, tls: Option<&Tls>, process: Process) -> anyhow::Result<Channel> {
+/// Does the same as [`connect_from`] for streams of events that slow clients read. Its connections are its own, so
+/// unread events neither fill the window of other calls nor take much memory.
+pub fn connect_for_events(runtime: &Runtime, url: &str) -> anyhow::Result<Channel> {
+    open(url, runtime.tls(), runtime.process().clone(), EVENTS_WINDOW)
+}
+
+fn open(
+    url: &str,
+    tls: Option<&Tls>,
+    process: Process,
+    stream_window: u32,
+) -> anyhow::Result<Channel> {
     let uri: Uri = url.parse().with_context(|| format!("{url} is not a URL"))?;
     let (scheme, port) = if tls.is_some() { ("https", 443) } else { ("http", 80) };
     ensure!(
@@ -92,7 +103,8 @@ fn open(url: &str, tls: Option<&Tls>, process: Process) -> anyhow::Result<Channe
     );
     let name = uri.authority().with_context(|| format!("{url} has no host"))?.clone();
     let (host, port) = (host(&name).to_owned(), name.port_u16().unwrap_or(port));
-    Ok(Channel::open(Target { name, tls: tls.cloned(), process }, move || {
+    let target = Target { name, tls: tls.cloned(), process, stream_window };
+    Ok(Channel::open(target, move || {
         let host = host.clone();
         async move { Ok(lookup_host((host.as_str(), port)).await?.collect()) }
     }))
@@ -105,7 +117,8 @@ impl Channel {
         name: Authority,
         look_up: impl FnMut() -> F + Send + 'static,
     ) -> Self {
-        Self::open(Target { name, tls: None, process: Process::default() }, look_up)
+        let (process, stream_window) = (Process::default(), STREAM_WINDOW);
+        Self::open(Target { name, tls: None, process, stream_window }, look_up)
     }
 
     fn open<F: Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'static>(

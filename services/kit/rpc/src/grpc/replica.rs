@@ -25,7 +25,7 @@ use tokio::{
 use tonic::body::Body;
 use tower::Service;
 
-use super::{CONNECTION_WINDOW, FRAME_SIZE, STREAM_WINDOW};
+use super::{CONNECTION_WINDOW, FRAME_SIZE};
 use assay_runtime::{Process, Tls};
 
 /// HTTP/2 keepalive: time without traffic before a ping, and time until its response. A program
@@ -41,6 +41,8 @@ pub(super) struct Target {
     pub(super) tls: Option<Tls>,
     /// The process of the caller, whose servers are called directly.
     pub(super) process: Process,
+    /// HTTP/2 window of a stream in bytes: how much of a response that nobody reads waits in memory.
+    pub(super) stream_window: u32,
 }
 
 /// Returns the host of a name, without the port and the brackets of IPv6.
@@ -152,19 +154,23 @@ async fn connect(target: &Target, address: SocketAddr) -> anyhow::Result<Connect
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     let connection = match &target.tls {
-        Some(tls) => open(tls.connect(host(&target.name), stream).await?).await?,
-        None => open(stream).await?,
+        Some(tls) => {
+            let stream = tls.connect(host(&target.name), stream).await?;
+            open(stream, target.stream_window).await?
+        }
+        None => open(stream, target.stream_window).await?,
     };
     Ok(Connection::Http2(connection))
 }
 
 async fn open(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    stream_window: u32,
 ) -> anyhow::Result<SendRequest<Body>> {
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
-        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_stream_window_size(stream_window)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_frame_size(FRAME_SIZE)
         .max_header_list_size(LARGEST_HEADERS)
