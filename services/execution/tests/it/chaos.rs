@@ -12,8 +12,8 @@ use tokio::time::{interval, timeout};
 use self::engines::{Engines, Ledger};
 use crate::world::{Server, World};
 
-/// Maximum duration of a test.
-const TIMEOUT: Duration = Duration::from_secs(100);
+/// Maximum duration of a test. A slow machine needs two minutes.
+const TIMEOUT: Duration = Duration::from_secs(240);
 
 /// Number of concurrent executions of the set.
 const EXECUTIONS: usize = 4;
