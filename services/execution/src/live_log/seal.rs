@@ -8,6 +8,7 @@ use assay_runtime::Runtime;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
+use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 
 use super::store::{self, EndedLog};
@@ -102,5 +103,6 @@ async fn put(
             Ok::<_, Fault>((size > 0).then(|| (Bytes::from(piece), from + size)))
         }
     });
-    artifacts.store(new, pieces.map_err(Status::from).boxed()).await.map(drop)
+    let pieces = pieces.map_err(Status::from).boxed();
+    artifacts.store(new, pieces, CancellationToken::new()).await.map(drop)
 }

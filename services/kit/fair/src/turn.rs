@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use assay_proto::{CustomerId, Fault};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::{Share, Shares};
 
@@ -18,19 +19,30 @@ pub struct Turn {
     customer: CustomerId,
     /// The permit, and since when it is held.
     share: Option<(Share, Instant)>,
+    /// Cancelled when nobody waits for the work any more.
+    abandoned: CancellationToken,
 }
 
 impl Turn {
     /// Returns a turn that has not begun.
     pub fn new(shares: &Shares, customer: CustomerId) -> Self {
-        Self { shares: shares.clone(), customer, share: None }
+        let abandoned = CancellationToken::new();
+        Self { shares: shares.clone(), customer, share: None, abandoned }
+    }
+
+    /// Returns a turn whose wait for a permit ends when the token is cancelled, as nobody waits for the work any more.
+    #[must_use]
+    pub fn until(self, abandoned: CancellationToken) -> Self {
+        Self { abandoned, ..self }
     }
 
     /// Acquires the permit unless it is held. Fails with [`Fault::Busy`] after a minute.
     pub async fn begin(&mut self) -> Result<(), Fault> {
         if self.share.is_none() {
-            let share = self.shares.acquire_within(self.customer, PATIENCE).await?;
-            self.share = Some((share, Instant::now()));
+            let share = self.shares.acquire_within(self.customer, PATIENCE);
+            let share = self.abandoned.run_until_cancelled(share).await;
+            let gone = || Fault::Malformed("the client has gone".to_owned());
+            self.share = Some((share.ok_or_else(gone)??, Instant::now()));
         }
         Ok(())
     }
@@ -73,6 +85,20 @@ mod tests {
         }
         assert_eq!(ended, 1, "one permit is enough for one that waits");
         begun.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn work_whose_client_has_gone_does_not_wait() {
+        let shares = Shares::new(1);
+        let mut first = Turn::new(&shares, CustomerId::new());
+        first.begin().await.unwrap();
+        let gone = CancellationToken::new();
+        let mut second = Turn::new(&shares, CustomerId::new()).until(gone.clone());
+        let mut begun = Box::pin(second.begin());
+        assert!(begun.as_mut().now_or_never().is_none());
+        gone.cancel();
+        assert!(matches!(begun.now_or_never(), Some(Err(Fault::Malformed(_)))));
+        assert!(!first.end_after(Duration::ZERO), "nobody waits any more");
     }
 
     #[tokio::test]
