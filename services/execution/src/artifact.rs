@@ -49,9 +49,12 @@ pub struct Artifacts {
     runtime: Runtime,
 }
 
-/// Maximum number of uploads of which bytes are in memory at the same time: up to three parts of each, of 5 MiB in a
-/// bucket.
+/// Maximum number of uploads of which bytes are in memory at the same time.
 const UPLOADS: usize = 32;
+
+/// Maximum number of bytes that they take together, so that other work fits beside them. In a bucket, with its large
+/// parts, they are fewer.
+const MEMORY: usize = 240 << 20;
 
 /// Maximum number of transactions that claim room for artifacts, or insert them, at the same time. Other requests need
 /// connections too.
@@ -93,7 +96,8 @@ impl Artifacts {
         let file_store = FileStore::open(&config.file_store)?;
         let links = Links::new(&config.seal, config.public.public_url.clone())?;
         let seal = Seal::new(&config.seal)?;
-        let (uploads, shares) = (Shares::new(UPLOADS), Shares::new(WRITERS));
+        let uploads = Shares::new(UPLOADS.min(file_store.arrivals_within(MEMORY)));
+        let shares = Shares::new(WRITERS);
         let (db, runtime) = (db.clone(), runtime.clone());
         Ok(Self { db, file_store, links, seal, uploads, shares, quota, runtime })
     }

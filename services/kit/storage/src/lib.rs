@@ -60,6 +60,9 @@ const PART_OF_FOLDER: usize = 1 << 20;
 /// Maximum number of parts that are sent at the same time.
 const PARTS: usize = 2;
 
+/// Maximum number of parts of a file that are in memory: those that are sent, and the one that arrives.
+const PARTS_IN_MEMORY: usize = PARTS + 1;
+
 /// Size from which chunks of a file are returned, in bytes. Folders have chunks of 8 KiB.
 const CHUNK: usize = 128 << 10;
 
@@ -136,6 +139,16 @@ impl FileStore {
         i64::try_from(self.largest).unwrap_or(i64::MAX)
     }
 
+    /// Returns the size of the parts in which a file is stored, in bytes.
+    fn part(&self) -> usize {
+        if self.folder.is_some() { PART_OF_FOLDER } else { PART }
+    }
+
+    /// Returns how many files may arrive at the same time if their parts may take this number of bytes of memory.
+    pub fn arrivals_within(&self, memory: usize) -> usize {
+        memory / (PARTS_IN_MEMORY * self.part())
+    }
+
     /// Fails if a file of this size in bytes would be larger than files may be.
     pub fn check_size(&self, size: i64) -> Result<(), Fault> {
         let fits = u64::try_from(size).is_ok_and(|size| size <= self.largest);
@@ -159,9 +172,8 @@ impl FileStore {
         let path = place.path();
         let upload = available(measured("begin", self.store.put_multipart(&path)).await);
         let upload = upload.map_err(|fault| unstored(fault.into(), false))?;
-        let part = if self.folder.is_some() { PART_OF_FOLDER } else { PART };
-        let mut upload = WriteMultipart::new_with_chunk_size(upload, part);
-        let mut pacing = Pace::new(terms.turn.take(), part);
+        let mut upload = WriteMultipart::new_with_chunk_size(upload, self.part());
+        let mut pacing = Pace::new(terms.turn.take(), self.part());
         let arrival = Arrival::new(terms, self.largest);
         match fill(&mut upload, arrival, &mut pacing, &mut file).await {
             Ok(stored) => {
