@@ -199,7 +199,7 @@ impl Artifacts {
     ) -> Result<(Option<ArtifactId>, i64), Fault> {
         let _share = self.shares.acquire(new.customer).await?;
         let mut tx = begin(&self.db).await?;
-        let has_ended = store::lock_execution(&mut tx, new.customer, new.execution).await?;
+        let (has_ended, now) = store::lock_execution(&mut tx, new.customer, new.execution).await?;
         if let Some(lease) = new.lease {
             lease::store::check_not_lost(&mut *tx, new.customer, lease).await?;
         }
@@ -207,13 +207,8 @@ impl Artifacts {
         if has_ended && replaced.is_some() {
             return Err(is_final(&new.name));
         }
-        stray::adopt(&mut *tx, new.customer, id).await?;
-        if let Some(replaced) = replaced {
-            stray::insert(&mut *tx, new.customer, new.execution, &[(replaced, 0)]).await?;
-        }
-        let expires = store::now(&mut *tx).await? + link::LIFETIME;
         tx.commit().await?;
-        Ok((replaced, expires))
+        Ok((replaced, now + link::LIFETIME))
     }
 
     /// Lists the artifacts of an execution with links to them, oldest first.
