@@ -23,7 +23,6 @@ use assay_rpc::list::Slice;
 use assay_runtime::{PublicUrl, Runtime};
 use assay_storage::{FileStore, FileStoreConfig, Pieces, Place, Stored, Terms};
 use sqlx::PgPool;
-use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use self::{
@@ -102,13 +101,13 @@ impl Artifacts {
         Ok(Self { db, file_store, links, seal, uploads, shares, quota, runtime })
     }
 
-    /// Stores an artifact. Replaces one of the same name as soon as the new file is complete. A client that has `gone`
-    /// does not wait for its turn.
+    /// Stores an artifact. Replaces one of the same name as soon as the new file is complete. A file of a client takes
+    /// turns with others.
     pub(crate) async fn store(
         &self,
         new: NewArtifact,
         file: Pieces,
-        gone: CancellationToken,
+        turn: Option<Turn>,
     ) -> Result<Artifact, Status> {
         rules::check_name(&new.name)?;
         rules::check_content_type(&new.content_type)?;
@@ -120,7 +119,7 @@ impl Artifacts {
             room: self.room(customer, id, size.unsigned_abs()),
             sha256: new.announced.sha256,
             renew: stray::renewal(&self.db, customer, id),
-            turn: Some(Turn::new(&self.uploads, customer).until(gone)),
+            turn,
         };
         let place = place(customer, execution, id);
         let Stored { size, .. } = match self.file_store.receive(place, file, terms).await {

@@ -1,6 +1,7 @@
 //! The gRPC service of artifacts.
 
 use assay_auth::Caller;
+use assay_fair::Turn;
 use assay_ledger::{
     execution::{self, rules::require_external},
     lease,
@@ -152,7 +153,8 @@ impl Artifacts {
         let (this, file) = (self.clone(), pieces_until(file, self.runtime.end_of_calls()));
         let gone = CancellationToken::new();
         let _gone = gone.clone().drop_guard();
-        let storing = async move { this.store(new, file, gone).await };
+        let turn = Turn::new(&self.uploads, new.customer).until(gone);
+        let storing = async move { this.store(new, file, Some(turn)).await };
         self.runtime.spawn_call(storing).await.map_err(Fault::internal)?
     }
 }

@@ -8,7 +8,6 @@ use assay_runtime::Runtime;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
-use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 
 use super::store::{self, EndedLog};
@@ -103,6 +102,6 @@ async fn put(
             Ok::<_, Fault>((size > 0).then(|| (Bytes::from(piece), from + size)))
         }
     });
-    let pieces = pieces.map_err(Status::from).boxed();
-    artifacts.store(new, pieces, CancellationToken::new()).await.map(drop)
+    // One log is stored at a time. If it waited for the uploads of its customer, so would the logs of others.
+    artifacts.store(new, pieces.map_err(Status::from).boxed(), None).await.map(drop)
 }
