@@ -21,7 +21,6 @@ use object_store::{
     Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, WriteMultipart, aws::AmazonS3Builder,
     local::LocalFileSystem, path::Path, prefix::PrefixStore,
 };
-use secrecy::ExposeSecret;
 use tonic::Status;
 use uuid::Uuid;
 
@@ -85,6 +84,8 @@ impl Place {
 #[derive(Clone, Debug)]
 pub struct FileStore {
     store: Arc<dyn ObjectStore>,
+    /// The same store, for files that are read for as long as their clients take.
+    reader: Arc<dyn ObjectStore>,
     /// The folder, if the store is one.
     folder: Option<PathBuf>,
     /// Maximum size of a file, in bytes.
@@ -110,20 +111,12 @@ impl FileStore {
             return Self::in_folder(artifacts, is_synced, largest);
         };
         let (bucket, folder) = bucket.split_once('/').unwrap_or((bucket, ""));
-        let mut builder =
-            AmazonS3Builder::from_env().with_bucket_name(bucket).with_region(&config.s3_region);
-        if let Some(endpoint) = &config.s3_endpoint {
-            builder = builder
-                .with_endpoint(endpoint.as_str().trim_end_matches('/'))
-                .with_allow_http(endpoint.scheme() == "http")
-                .with_virtual_hosted_style_request(false);
-        }
-        if let (Some(id), Some(secret)) = (&config.s3_access_key_id, &config.s3_secret_access_key) {
-            builder = builder.with_access_key_id(id).with_secret_access_key(secret.expose_secret());
-        }
-        let store = builder.build().context("invalid ASSAY_ARTIFACTS or ASSAY_S3_…")?;
-        let store = Arc::new(PrefixStore::new(store, folder));
-        Ok(Self { store, folder: None, largest })
+        let open = |client: AmazonS3Builder| {
+            let store = client.build().context("invalid ASSAY_ARTIFACTS or ASSAY_S3_…")?;
+            anyhow::Ok(Arc::new(PrefixStore::new(store, folder)))
+        };
+        let (store, reader) = (open(config.bucket(bucket))?, open(config.bucket_to_read(bucket))?);
+        Ok(Self { store, reader, folder: None, largest })
     }
 
     fn in_folder(folder: &str, is_synced: bool, largest: u64) -> anyhow::Result<Self> {
@@ -131,7 +124,8 @@ impl FileStore {
         let store = LocalFileSystem::new_with_prefix(folder)?
             .with_automatic_cleanup(true)
             .with_fsync(is_synced);
-        Ok(Self { store: Arc::new(store), folder: Some(folder.into()), largest })
+        let store = Arc::new(store);
+        Ok(Self { reader: store.clone(), store, folder: Some(folder.into()), largest })
     }
 
     /// Returns the maximum size of a file, in bytes.
@@ -215,7 +209,7 @@ impl FileStore {
         range: Option<GetRange>,
     ) -> Result<(u64, impl Stream<Item = Result<Bytes, Fault>> + Send + use<>), Fault> {
         let options = GetOptions { range, ..GetOptions::default() };
-        let found = match measured("read", self.store.get_opts(&place.path(), options)).await {
+        let found = match measured("read", self.reader.get_opts(&place.path(), options)).await {
             Err(Error::NotFound { .. }) => return Err(Fault::NotFound("file")),
             found => available(found)?,
         };
