@@ -7,6 +7,7 @@
 mod arrival;
 mod call;
 mod config;
+mod end;
 mod pace;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ use uuid::Uuid;
 use self::{
     arrival::{Arrival, too_large},
     call::{available, measured, within},
+    end::finish,
     pace::Pace,
 };
 pub use self::{
@@ -170,8 +172,8 @@ impl FileStore {
         let mut pacing = Pace::new(terms.turn.take(), self.part());
         let arrival = Arrival::new(terms, self.largest);
         match fill(&mut upload, arrival, &mut pacing, &mut file).await {
-            Ok(stored) => {
-                let finished = available(measured("finish", upload.finish()).await);
+            Ok((stored, renew)) => {
+                let finished = finish(upload.finish(), stored.size, renew).await;
                 finished.map_err(|fault| unstored(fault.into(), true))?;
                 Ok(stored)
             }
@@ -264,7 +266,7 @@ async fn fill(
     mut arrival: Arrival,
     pace: &mut Pace,
     file: &mut (impl Stream<Item = Result<Bytes, Status>> + Send + Unpin),
-) -> Result<Stored, Status> {
+) -> Result<(Stored, Renew), Status> {
     while let Some(mut piece) = pace.next(file).await? {
         arrival.add(&piece).await?;
         while !piece.is_empty() {
