@@ -24,11 +24,10 @@ impl<S: Sync> FromRequestParts<S> for Wanted {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self {
-            range: range(&parts.headers),
-            if_sha256: if_range(&parts.headers),
-            head_only: parts.method == Method::HEAD,
-        })
+        let head_only = parts.method == Method::HEAD;
+        // Ranges are not defined for HEAD.
+        let range = if head_only { None } else { range(&parts.headers) };
+        Ok(Self { range, if_sha256: if_range(&parts.headers), head_only })
     }
 }
 
@@ -91,6 +90,16 @@ mod tests {
             "0-1",
         ] {
             assert_eq!(of(ignored), None, "{ignored}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_without_contents_has_no_range() {
+        for (method, has_range) in [(Method::GET, true), (Method::HEAD, false)] {
+            let request = http::Request::builder().method(method).header(RANGE, "bytes=9-");
+            let (mut parts, ()) = request.body(()).unwrap().into_parts();
+            let Ok(wanted) = Wanted::from_request_parts(&mut parts, &()).await;
+            assert_eq!(wanted.range.is_some(), has_range);
         }
     }
 

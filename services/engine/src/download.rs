@@ -84,7 +84,12 @@ pub(crate) async fn receive(
     loop {
         let before = arrived.size;
         let Some(error) = arrived.continue_with(api, lease, file).await? else { break };
-        let waited = attempts.wait_after(error, arrived.size > before, |error| {
+        let has_progressed = arrived.size > before;
+        if has_progressed && i64::try_from(arrived.size).ok() == Some(file.size) {
+            // The response has broken off after the last byte, and no range follows.
+            break;
+        }
+        let waited = attempts.wait_after(error, has_progressed, |error| {
             tracing::warn!(lease.id = lease, file.id = file.id, %error, "a download broke off; will continue it");
         });
         waited.await.map_err(|error| Failure::unavailable(file, &error.to_string()))?;

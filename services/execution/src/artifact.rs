@@ -48,9 +48,12 @@ pub struct Artifacts {
     runtime: Runtime,
 }
 
-/// Maximum number of uploads of which bytes are in memory at the same time: up to three parts of each, of 5 MiB in a
-/// bucket.
+/// Maximum number of uploads of which bytes are in memory at the same time.
 const UPLOADS: usize = 32;
+
+/// Maximum number of bytes that they take together, so that other work fits beside them. In a bucket, with its large
+/// parts, they are fewer.
+const MEMORY: usize = 240 << 20;
 
 /// Maximum number of transactions that claim room for artifacts, or insert them, at the same time. Other requests need
 /// connections too.
@@ -92,13 +95,20 @@ impl Artifacts {
         let file_store = FileStore::open(&config.file_store)?;
         let links = Links::new(&config.seal, config.public.public_url.clone())?;
         let seal = Seal::new(&config.seal)?;
-        let (uploads, shares) = (Shares::new(UPLOADS), Shares::new(WRITERS));
+        let uploads = Shares::new(UPLOADS.min(file_store.arrivals_within(MEMORY)));
+        let shares = Shares::new(WRITERS);
         let (db, runtime) = (db.clone(), runtime.clone());
         Ok(Self { db, file_store, links, seal, uploads, shares, quota, runtime })
     }
 
-    /// Stores an artifact. Replaces one of the same name as soon as the new file is complete.
-    pub(crate) async fn store(&self, new: NewArtifact, file: Pieces) -> Result<Artifact, Status> {
+    /// Stores an artifact. Replaces one of the same name as soon as the new file is complete. A file of a client takes
+    /// turns with others.
+    pub(crate) async fn store(
+        &self,
+        new: NewArtifact,
+        file: Pieces,
+        turn: Option<Turn>,
+    ) -> Result<Artifact, Status> {
         rules::check_name(&new.name)?;
         rules::check_content_type(&new.content_type)?;
         self.file_store.check_size(new.announced.size)?;
@@ -109,7 +119,7 @@ impl Artifacts {
             room: self.room(customer, id, size.unsigned_abs()),
             sha256: new.announced.sha256,
             renew: stray::renewal(&self.db, customer, id),
-            turn: Some(Turn::new(&self.uploads, customer)),
+            turn,
         };
         let place = place(customer, execution, id);
         let Stored { size, .. } = match self.file_store.receive(place, file, terms).await {
@@ -188,7 +198,7 @@ impl Artifacts {
     ) -> Result<(Option<ArtifactId>, i64), Fault> {
         let _share = self.shares.acquire(new.customer).await?;
         let mut tx = begin(&self.db).await?;
-        let has_ended = store::lock_execution(&mut tx, new.customer, new.execution).await?;
+        let (has_ended, now) = store::lock_execution(&mut tx, new.customer, new.execution).await?;
         if let Some(lease) = new.lease {
             lease::store::check_not_lost(&mut *tx, new.customer, lease).await?;
         }
@@ -196,13 +206,8 @@ impl Artifacts {
         if has_ended && replaced.is_some() {
             return Err(is_final(&new.name));
         }
-        stray::adopt(&mut *tx, new.customer, id).await?;
-        if let Some(replaced) = replaced {
-            stray::insert(&mut *tx, new.customer, new.execution, &[(replaced, 0)]).await?;
-        }
-        let expires = store::now(&mut *tx).await? + link::LIFETIME;
         tx.commit().await?;
-        Ok((replaced, expires))
+        Ok((replaced, now + link::LIFETIME))
     }
 
     /// Lists the artifacts of an execution with links to them, oldest first.

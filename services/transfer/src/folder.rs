@@ -54,8 +54,8 @@ static NOUNS: [Place; 8] = [
     EXECUTIONS,
 ];
 
-/// Maximum size of a file in an export, in bytes: that of an artifact by default.
-pub(crate) const LARGEST_FILE: u64 = 5 << 30;
+/// Maximum size of a file that is copied into an export, in bytes: that of an artifact by default.
+const LARGEST_FILE: u64 = 5 << 30;
 
 const LIST: &str = "files.ndjson";
 const MANIFEST: &str = "manifest.json";

@@ -9,6 +9,7 @@ use assay_proto::{
 use assay_storage::{Claim, Place, Room, Stored, Terms, pieces_until};
 use futures::FutureExt;
 use sqlx::{PgExecutor, PgTransaction};
+use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
 use super::{
@@ -20,7 +21,7 @@ use crate::project::store as projects;
 
 impl Files {
     /// Receives and stores a file. Goes on if the client breaks off, so that nothing is left of the file, and its room
-    /// is free at once.
+    /// is free at once. Only the wait for its turn ends then.
     pub(super) async fn receive(
         &self,
         caller: &Caller,
@@ -28,11 +29,19 @@ impl Files {
     ) -> Result<StoredFile, Status> {
         let opened = intake::open(messages).await?;
         let (this, caller) = (self.clone(), caller.clone());
-        let storing = async move { this.store_opened(&caller, opened).await };
+        let gone = CancellationToken::new();
+        let _gone = gone.clone().drop_guard();
+        let storing = async move { this.store_opened(&caller, opened, gone).await };
         self.runtime.spawn_call(storing).await.map_err(Fault::internal)?
     }
 
-    async fn store_opened(&self, caller: &Caller, opened: Opened) -> Result<StoredFile, Status> {
+    /// Stores a file whose name has arrived, for a client that has `gone` when the token is cancelled.
+    async fn store_opened(
+        &self,
+        caller: &Caller,
+        opened: Opened,
+        gone: CancellationToken,
+    ) -> Result<StoredFile, Status> {
         let project = ProjectId::from_path(&opened.target.project_id)?;
         let (head, expected) = (opened.head.clone(), rules::valid(&opened.head)?);
         let announced = opened.target.size.unwrap_or_default().max(0);
@@ -43,7 +52,7 @@ impl Files {
             room: self.room(place, announced),
             sha256: expected,
             renew: stray::renewal(&self.db, place),
-            turn: Some(self.turn(caller.customer)),
+            turn: Some(self.turn(caller.customer).until(gone)),
         };
         let contents = pieces_until(opened.contents(), self.runtime.end_of_calls());
         let stored = match self.store.receive(place, contents, terms).await {

@@ -119,6 +119,17 @@ fn abc(_: &HeaderMap) -> Response {
     "abc".into_response()
 }
 
+/// Returns a body of these bytes, after which the connection breaks.
+fn breaking(bytes: &'static [u8]) -> Body {
+    let piece = stream::iter([Ok(Bytes::from_static(bytes))]);
+    // The bytes leave the server before the connection breaks.
+    let end = stream::once(async {
+        sleep(Duration::from_millis(200)).await;
+        Err(std::io::Error::other("broken"))
+    });
+    Body::from_stream(piece.chain(end))
+}
+
 /// Returns the text of the step of a result.
 fn text(report: &Value) -> &str {
     report[0]["Steps"][0]["ActualResult"].as_str().unwrap_or_default()
@@ -245,18 +256,26 @@ async fn a_download_is_continued_where_it_broke_off() {
             assert_eq!(range, "bytes=2-");
             (StatusCode::PARTIAL_CONTENT, "c").into_response()
         } else {
-            let piece = stream::iter([Ok(Bytes::from_static(b"ab"))]);
-            // The piece leaves the server before the connection breaks.
-            let end = stream::once(async {
-                sleep(Duration::from_millis(200)).await;
-                Err(std::io::Error::other("broken"))
-            });
-            ([("content-length", "3")], Body::from_stream(piece.chain(end))).into_response()
+            ([("content-length", "3")], breaking(b"ab")).into_response()
         }
     };
     let (results, downloads) =
         run(with_cache(folder.path()), vec![vec![file(ID, "a", 3)]], broken).await;
     assert_eq!((text(&results[0]), downloads), ("abca", 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_download_that_breaks_off_after_its_last_byte_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let broken = |headers: &HeaderMap| {
+        if headers.contains_key(RANGE) {
+            return StatusCode::RANGE_NOT_SATISFIABLE.into_response();
+        }
+        breaking(b"abc").into_response()
+    };
+    let (results, downloads) =
+        run(with_cache(folder.path()), vec![vec![file(ID, "a", 3)]], broken).await;
+    assert_eq!((text(&results[0]), downloads), ("abca", 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,7 @@
 //! The gRPC service of artifacts.
 
 use assay_auth::Caller;
+use assay_fair::Turn;
 use assay_ledger::{
     execution::{self, rules::require_external},
     lease,
@@ -18,6 +19,7 @@ use assay_rpc::{
 };
 use assay_storage::{Pieces, parse_sha256, pieces_until};
 use futures::{StreamExt, TryStreamExt, stream};
+use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{
@@ -146,10 +148,13 @@ impl Artifacts {
     }
 
     /// Stores a file in a task of its own, which goes on if the client breaks off, so that nothing is left of the file,
-    /// and its room is free at once.
+    /// and its room is free at once. Only the wait for its turn ends then.
     async fn store_apart(&self, new: NewArtifact, file: Pieces) -> Result<Artifact, Status> {
         let (this, file) = (self.clone(), pieces_until(file, self.runtime.end_of_calls()));
-        let storing = async move { this.store(new, file).await };
+        let gone = CancellationToken::new();
+        let _gone = gone.clone().drop_guard();
+        let turn = Turn::new(&self.uploads, new.customer).until(gone);
+        let storing = async move { this.store(new, file, Some(turn)).await };
         self.runtime.spawn_call(storing).await.map_err(Fault::internal)?
     }
 }

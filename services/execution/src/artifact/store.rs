@@ -10,6 +10,8 @@ use assay_rpc::list::Slice;
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgTransaction};
 use uuid::Uuid;
 
+use super::stray::taken;
+
 /// An artifact to store.
 pub(crate) struct NewArtifact {
     pub(crate) customer: CustomerId,
@@ -40,14 +42,15 @@ pub(super) struct StoredArtifact {
 }
 
 /// Locks an execution: until the transaction ends, its results do not expire and its leases do not
-/// end. Returns whether the execution has ended.
+/// end. Returns whether the execution has ended, and the time as [`now`] does.
 pub(super) async fn lock_execution(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: ExecutionId,
-) -> Result<bool, Fault> {
-    sqlx::query_scalar(
-        "select completion_date_time is not null from live_execution
+) -> Result<(bool, i64), Fault> {
+    sqlx::query_as(
+        "select completion_date_time is not null, extract(epoch from now())::bigint
+         from live_execution
          where customer_id = $1 and id = $2 and expired_at is null
          for share",
     )
@@ -58,7 +61,8 @@ pub(super) async fn lock_execution(
     .ok_or(Fault::NotFound("execution"))
 }
 
-/// Inserts the artifact of a stored file. Returns the artifact that it replaces, if any.
+/// Makes a stored file an artifact. Returns the artifact that it replaces, if any, whose file becomes stray. Fails if
+/// the stored file is being removed.
 pub(super) async fn replace(
     tx: &mut PgTransaction<'_>,
     new: &NewArtifact,
@@ -66,16 +70,27 @@ pub(super) async fn replace(
     size: i64,
 ) -> Result<Option<ArtifactId>, Fault> {
     let replaced = sqlx::query_scalar(
-        "delete from artifact where customer_id = $1 and owner_id = $2 and name = $3 returning id",
+        "with replaced as (
+             delete from artifact where customer_id = $1 and owner_id = $2 and name = $3
+             returning id
+         )
+         insert into stray_file (customer_id, execution_id, artifact_id, size)
+         select $1, $4, id, 0 from replaced
+         returning artifact_id",
     )
     .bind(new.customer)
     .bind(new.owner)
     .bind(&new.name)
+    .bind(new.execution)
     .fetch_optional(&mut **tx)
     .await?;
-    sqlx::query(
-        "insert into artifact (customer_id, id, execution_id, owner_id, name, content_type, size)
-         values ($1, $2, $3, $4, $5, $6, $7)",
+    let adopted = sqlx::query(
+        "with added as (
+             insert into artifact (customer_id, id, execution_id, owner_id, name, content_type, size)
+             values ($1, $2, $3, $4, $5, $6, $7)
+         )
+         delete from stray_file
+         where customer_id = $1 and artifact_id = $2 and not is_removed",
     )
     .bind(new.customer)
     .bind(id)
@@ -87,6 +102,7 @@ pub(super) async fn replace(
     .execute(&mut **tx)
     .await
     .on_constraint("artifact_name_key", busy())?;
+    taken(adopted.rows_affected())?;
     Ok(replaced)
 }
 

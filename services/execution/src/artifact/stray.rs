@@ -13,7 +13,7 @@ pub(super) struct Stray {
     pub(super) artifact: ArtifactId,
 }
 
-/// Inserts files before they are stored, or once they are no longer artifacts, with the sizes for which they have room.
+/// Inserts files before they are stored, with the sizes for which they have room.
 pub(super) async fn insert(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -65,18 +65,6 @@ pub(super) async fn grow(
     taken(grown.bind(customer).bind(id).bind(more).execute(db).await?.rows_affected())
 }
 
-/// Deletes a file that becomes an artifact. Fails if it is being removed.
-pub(super) async fn adopt(
-    db: impl PgExecutor<'_>,
-    customer: CustomerId,
-    id: ArtifactId,
-) -> Result<(), Fault> {
-    let adopted = sqlx::query(
-        "delete from stray_file where customer_id = $1 and artifact_id = $2 and not is_removed",
-    );
-    taken(adopted.bind(customer).bind(id).execute(db).await?.rows_affected())
-}
-
 /// Locks files that may become artifacts. Fails if one of them is being removed.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
@@ -97,7 +85,8 @@ fn given_up() -> Fault {
     Fault::Unavailable("the upload was given up, and")
 }
 
-fn taken(rows: u64) -> Result<(), Fault> {
+/// Fails unless a statement has changed the row of a file, which is not being removed then.
+pub(super) fn taken(rows: u64) -> Result<(), Fault> {
     if rows == 1 { Ok(()) } else { Err(given_up()) }
 }
 

@@ -7,12 +7,13 @@ use assay_execution::QuotaConfig;
 use assay_proto::Batch as _;
 use assay_proto::execution::{
     AppendLiveLogRequest, GetLiveLogRequest, Lease, ListArtifactsRequest, LiveLog, LiveLogInput,
-    LiveLogState, artifact_service_client::ArtifactServiceClient,
-    live_log_service_client::LiveLogServiceClient,
+    LiveLogState, UploadArtifactRequest, UploadArtifactTarget,
+    artifact_service_client::ArtifactServiceClient, live_log_service_client::LiveLogServiceClient,
 };
 use assay_testkit::TestUser;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::json;
+use tokio::{task::JoinSet, time::timeout};
 use tonic::{Code, Status};
 
 use crate::world::{World, fields, instance, reason};
@@ -188,6 +189,47 @@ async fn the_log_of_another_engine_is_a_log_of_its_own() -> Result<()> {
     world.seal_logs().await?;
     let files = world.artifacts_of(&lost.execution_id).await?;
     assert_eq!(files, [(format!("live-{}.log", lost.id), 12), ("live.log".to_owned(), 6)]);
+    Ok(())
+}
+
+/// Number of uploads of one customer that may have bytes in memory at the same time.
+const TURNS: i64 = 24;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_does_not_wait_for_the_uploads_of_its_customer() -> Result<()> {
+    let world = World::new().await?;
+    let lease = world.leased().await?;
+    world.append(&lease.id, "one", None).await?;
+    let mut uploads = JoinSet::new();
+    for nr in 0..TURNS {
+        let target = UploadArtifactTarget {
+            lease_id: lease.id.clone(),
+            name: format!("{nr}.webm"),
+            ..UploadArtifactTarget::default()
+        };
+        let head = UploadArtifactRequest {
+            target: Some(target),
+            chunk: "x".into(),
+            ..UploadArtifactRequest::default()
+        };
+        let slow = world.user.call(stream::iter([head]).chain(stream::pending()));
+        let mut artifacts = ArtifactServiceClient::new(world.execution.clone());
+        uploads.spawn(async move {
+            artifacts.upload_artifact_of_lease(slow).await?.into_inner().message().await
+        });
+    }
+    let are_arriving = async || {
+        let count = world.count("select count(*) from stray_file where size > 0").await.ok()?;
+        (count == TURNS).then_some(())
+    };
+    assay_testkit::eventually("the uploads", are_arriving).await;
+    world.engine().release(&lease.id).await?;
+
+    timeout(Duration::from_secs(15), world.seal_logs()).await??;
+
+    let log = (format!("live-{}.log", lease.id), 3);
+    assert_eq!(world.artifacts_of(&lease.execution_id).await?, [log]);
+    uploads.abort_all();
     Ok(())
 }
 

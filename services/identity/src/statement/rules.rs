@@ -23,7 +23,7 @@ pub(super) fn statement(
     let bill = match customer.price_per_hour {
         Some(price) => {
             let discounts = discounts(customer.discounts.as_deref().unwrap_or_default())?;
-            Some(Bill::of(charged, price, &discounts, hundredths(customer.tax)))
+            Some(Bill::of(charged, price, &discounts, customer.tax))
         }
         None => None,
     };
@@ -65,12 +65,13 @@ struct Bill {
 }
 
 impl Bill {
-    /// Computes the amounts. Hours and percentages are in hundredths.
-    fn of(charged: i128, price: f64, discounts: &[i128], tax: i128) -> Self {
+    /// Computes the amounts. Hours and discounts are in hundredths. Some rates of taxes have three decimals.
+    fn of(charged: i128, price: f64, discounts: &[i128], tax: f64) -> Self {
         let price = scaled(price, 10_000.0);
         let amount = divided(charged.saturating_mul(price), 10_000);
         let net = discounts.iter().fold(amount, |left, discount| left - share(left, *discount));
-        Self { amount, net, tax: share(net, tax) }
+        let tax = divided(net.saturating_mul(scaled(tax, 10_000.0)), 1_000_000);
+        Self { amount, net, tax }
     }
 }
 

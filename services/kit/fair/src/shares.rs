@@ -123,6 +123,11 @@ impl Shares {
         self.state().customers.get(&customer).map_or(0, |usage| usage.held)
     }
 
+    /// Returns the number of callers of a customer that wait.
+    pub fn waiting(&self, customer: CustomerId) -> usize {
+        self.state().waiting(customer)
+    }
+
     /// Whether another customer waits for a permit of this one: it holds none, or at least two fewer.
     pub fn is_wanted_from(&self, customer: CustomerId) -> bool {
         self.state().is_wanted_from(customer)

@@ -4,11 +4,16 @@ use std::time::Duration;
 
 use assay_proto::{CustomerId, Fault};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::{Share, Shares};
 
 /// Maximum wait for a permit. It is longer than the time after which slow work gives one back.
 const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Maximum number of turns of a customer that wait when another one would begin. Each keeps what has arrived of its client
+/// on its way, of up to a few mebibytes.
+const MOST_WAITING: usize = 50;
 
 /// A permit that long work takes and gives back in turns. So customers whose clients are slow do not keep other
 /// customers waiting, however many they are.
@@ -18,19 +23,36 @@ pub struct Turn {
     customer: CustomerId,
     /// The permit, and since when it is held.
     share: Option<(Share, Instant)>,
+    /// Cancelled when nobody waits for the work any more.
+    abandoned: CancellationToken,
+    has_begun: bool,
 }
 
 impl Turn {
     /// Returns a turn that has not begun.
     pub fn new(shares: &Shares, customer: CustomerId) -> Self {
-        Self { shares: shares.clone(), customer, share: None }
+        let abandoned = CancellationToken::new();
+        Self { shares: shares.clone(), customer, share: None, abandoned, has_begun: false }
     }
 
-    /// Acquires the permit unless it is held. Fails with [`Fault::Busy`] after a minute.
+    /// Returns a turn whose wait for a permit ends when the token is cancelled, as nobody waits for the work any more.
+    #[must_use]
+    pub fn until(self, abandoned: CancellationToken) -> Self {
+        Self { abandoned, ..self }
+    }
+
+    /// Acquires the permit unless it is held. Fails with [`Fault::Busy`] after a minute, or at once if work that has not
+    /// begun finds too much of its customer waiting.
     pub async fn begin(&mut self) -> Result<(), Fault> {
         if self.share.is_none() {
-            let share = self.shares.acquire_within(self.customer, PATIENCE).await?;
-            self.share = Some((share, Instant::now()));
+            if !self.has_begun && self.shares.waiting(self.customer) >= MOST_WAITING {
+                return Err(Fault::Busy(PATIENCE));
+            }
+            let share = self.shares.acquire_within(self.customer, PATIENCE);
+            let share = self.abandoned.run_until_cancelled(share).await;
+            let gone = || Fault::Malformed("the client has gone".to_owned());
+            self.share = Some((share.ok_or_else(gone)??, Instant::now()));
+            self.has_begun = true;
         }
         Ok(())
     }
@@ -73,6 +95,45 @@ mod tests {
         }
         assert_eq!(ended, 1, "one permit is enough for one that waits");
         begun.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_customer_does_not_wait_with_more_work_than_fits_into_memory() {
+        let shares = Shares::new(4);
+        let (busy, other) = (CustomerId::new(), CustomerId::new());
+        let mut turns: Vec<_> = (0..MOST_WAITING + 4).map(|_| Turn::new(&shares, busy)).collect();
+        for turn in &mut turns[..3] {
+            turn.begin().await.unwrap();
+        }
+        let (begun, rest) = turns.split_at_mut(3);
+        let (waiting, more) = rest.split_at_mut(MOST_WAITING);
+        let mut waiting: Vec<_> = waiting.iter_mut().map(|turn| Box::pin(turn.begin())).collect();
+        assert!(waiting.iter_mut().all(|turn| turn.as_mut().now_or_never().is_none()));
+        assert!(matches!(more[0].begin().now_or_never(), Some(Err(Fault::Busy(_)))));
+        let mut latecomer = Turn::new(&shares, other);
+        latecomer.begin().await.unwrap();
+
+        let mut next = Turn::new(&shares, CustomerId::new());
+        let mut next = Box::pin(next.begin());
+        assert!(next.as_mut().now_or_never().is_none());
+        assert!(begun[0].end_after(Duration::ZERO), "another customer waits");
+        next.await.unwrap();
+        let again = begun[0].begin().now_or_never();
+        assert!(again.is_none(), "work that has begun waits for its next turn");
+    }
+
+    #[tokio::test]
+    async fn work_whose_client_has_gone_does_not_wait() {
+        let shares = Shares::new(1);
+        let mut first = Turn::new(&shares, CustomerId::new());
+        first.begin().await.unwrap();
+        let gone = CancellationToken::new();
+        let mut second = Turn::new(&shares, CustomerId::new()).until(gone.clone());
+        let mut begun = Box::pin(second.begin());
+        assert!(begun.as_mut().now_or_never().is_none());
+        gone.cancel();
+        assert!(matches!(begun.now_or_never(), Some(Err(Fault::Malformed(_)))));
+        assert!(!first.end_after(Duration::ZERO), "nobody waits any more");
     }
 
     #[tokio::test]

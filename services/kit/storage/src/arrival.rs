@@ -10,7 +10,7 @@ use futures::{FutureExt, future::BoxFuture};
 use tonic::Status;
 
 /// Interval in which a file that is being stored is renewed.
-const RENEWAL: Duration = Duration::from_secs(20);
+pub(crate) const RENEWAL: Duration = Duration::from_secs(20);
 
 /// Records that the storing of a file goes on. The file is given up if this fails.
 pub type Renew = Box<dyn Fn() -> BoxFuture<'static, Result<(), Fault>> + Send + Sync>;
@@ -106,15 +106,17 @@ impl Arrival {
         Ok(())
     }
 
-    /// Returns what has arrived. Fails if it does not have the SHA-256 that it must have.
-    pub(crate) fn end(self) -> Result<Stored, Fault> {
+    /// Returns what has arrived, and what renews it until it is stored. Fails if it does not have the SHA-256 that it
+    /// must have.
+    pub(crate) fn end(self) -> Result<(Stored, Renew), Fault> {
         let mut sha256 = [0; 32];
         sha256.copy_from_slice(self.hash.finish().as_ref());
         if self.terms.sha256.is_some_and(|expected| expected != sha256) {
             let problem = "is not the SHA-256 of the file that has arrived: send it again";
             return Err(Fault::invalid("digest", problem));
         }
-        Ok(Stored { size: i64::try_from(self.size).map_err(Fault::internal)?, sha256 })
+        let size = i64::try_from(self.size).map_err(Fault::internal)?;
+        Ok((Stored { size, sha256 }, self.terms.renew))
     }
 }
 

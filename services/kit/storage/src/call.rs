@@ -6,7 +6,8 @@ use assay_proto::Fault;
 use object_store::Error;
 use tokio::time::timeout;
 
-/// Time limit for each call of the store, and for each chunk of a file. A store may hang at any point.
+/// Time limit for each call of the store but the end of a large file, and for each chunk of a file. A store may hang at
+/// any point.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The metric of calls.
@@ -23,8 +24,15 @@ pub fn describe_metrics() {
 
 /// Does a part of a call within the deadline.
 pub(crate) async fn within<T>(part: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    in_time(TIMEOUT, part).await
+}
+
+async fn in_time<T>(
+    time: Duration,
+    part: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
     let late = |late| Error::Generic { store: "files", source: Box::new(late) };
-    timeout(TIMEOUT, part).await.unwrap_or_else(|elapsed| Err(late(elapsed)))
+    timeout(time, part).await.unwrap_or_else(|elapsed| Err(late(elapsed)))
 }
 
 /// Calls the store within the deadline, and measures the call.
@@ -32,8 +40,17 @@ pub(crate) async fn measured<T>(
     call: &'static str,
     answer: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
+    measured_within(call, TIMEOUT, answer).await
+}
+
+/// Calls the store within this time, and measures the call.
+pub(crate) async fn measured_within<T>(
+    call: &'static str,
+    time: Duration,
+    answer: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
     let begun = Instant::now();
-    let answer = within(answer).await;
+    let answer = in_time(time, answer).await;
     let result = match &answer {
         Ok(_) | Err(Error::NotFound { .. }) => "done",
         Err(_) => "failed",

@@ -1,8 +1,12 @@
 //! Settings of the store.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
-use secrecy::SecretString;
+use object_store::{
+    ClientConfigKey, RetryConfig,
+    aws::{AmazonS3Builder, AmazonS3ConfigKey},
+};
+use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 /// Settings of the store of files and artifacts.
@@ -31,6 +35,12 @@ pub struct FileStoreConfig {
 /// Default of the maximum size of a file, in MiB.
 const LARGEST_FILE_MIB: u32 = 5 << 10;
 
+/// Time limit for a whole file that is read from a bucket, which may take as long as the client that downloads it.
+const LONGEST_READ: Duration = Duration::from_hours(24);
+
+/// Maximum number of times that a file is requested again from where it broke off, such as after a pause of the client.
+const MOST_RETRIES: usize = 1000;
+
 impl FileStoreConfig {
     /// Returns the settings of a store in a folder.
     pub fn folder(folder: &Path) -> Self {
@@ -42,5 +52,48 @@ impl FileStoreConfig {
             s3_secret_access_key: None,
             largest_file_mib: LARGEST_FILE_MIB,
         }
+    }
+
+    /// Returns the client of a bucket.
+    pub(crate) fn bucket(&self, name: &str) -> AmazonS3Builder {
+        let mut builder =
+            AmazonS3Builder::from_env().with_bucket_name(name).with_region(&self.s3_region);
+        if let Some(endpoint) = &self.s3_endpoint {
+            builder = builder
+                .with_endpoint(endpoint.as_str().trim_end_matches('/'))
+                .with_allow_http(endpoint.scheme() == "http")
+                .with_virtual_hosted_style_request(false);
+        }
+        if let (Some(id), Some(secret)) = (&self.s3_access_key_id, &self.s3_secret_access_key) {
+            builder = builder.with_access_key_id(id).with_secret_access_key(secret.expose_secret());
+        }
+        builder
+    }
+
+    /// Returns the client of a bucket that reads files. A file whose parts do not arrive is requested again before the
+    /// deadline of a chunk is over.
+    pub(crate) fn bucket_to_read(&self, name: &str) -> AmazonS3Builder {
+        let retry = RetryConfig {
+            max_retries: MOST_RETRIES,
+            retry_timeout: LONGEST_READ,
+            ..RetryConfig::default()
+        };
+        let builder = self.bucket(name).with_retry(retry).with_config(PAUSE, "20s");
+        builder.with_config(TIMEOUT, format!("{}s", LONGEST_READ.as_secs()))
+    }
+}
+
+/// The time limit for a whole response, of 30 seconds by default, and for each part of it.
+const TIMEOUT: AmazonS3ConfigKey = AmazonS3ConfigKey::Client(ClientConfigKey::Timeout);
+const PAUSE: AmazonS3ConfigKey = AmazonS3ConfigKey::Client(ClientConfigKey::ReadTimeout);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_download_from_a_bucket_may_take_as_long_as_its_client() {
+        let bucket = FileStoreConfig::folder(Path::new("")).bucket_to_read("bucket");
+        assert_eq!(bucket.get_config_value(&TIMEOUT).as_deref(), Some("86400s"));
     }
 }

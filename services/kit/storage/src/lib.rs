@@ -7,6 +7,7 @@
 mod arrival;
 mod call;
 mod config;
+mod end;
 mod pace;
 #[cfg(test)]
 mod tests;
@@ -21,13 +22,13 @@ use object_store::{
     Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, WriteMultipart, aws::AmazonS3Builder,
     local::LocalFileSystem, path::Path, prefix::PrefixStore,
 };
-use secrecy::ExposeSecret;
 use tonic::Status;
 use uuid::Uuid;
 
 use self::{
     arrival::{Arrival, too_large},
     call::{available, measured, within},
+    end::finish,
     pace::Pace,
 };
 pub use self::{
@@ -60,6 +61,9 @@ const PART_OF_FOLDER: usize = 1 << 20;
 /// Maximum number of parts that are sent at the same time.
 const PARTS: usize = 2;
 
+/// Maximum number of parts of a file that are in memory: those that are sent, and the one that arrives.
+const PARTS_IN_MEMORY: usize = PARTS + 1;
+
 /// Size from which chunks of a file are returned, in bytes. Folders have chunks of 8 KiB.
 const CHUNK: usize = 128 << 10;
 
@@ -82,6 +86,8 @@ impl Place {
 #[derive(Clone, Debug)]
 pub struct FileStore {
     store: Arc<dyn ObjectStore>,
+    /// The same store, for files that are read for as long as their clients take.
+    reader: Arc<dyn ObjectStore>,
     /// The folder, if the store is one.
     folder: Option<PathBuf>,
     /// Maximum size of a file, in bytes.
@@ -107,20 +113,12 @@ impl FileStore {
             return Self::in_folder(artifacts, is_synced, largest);
         };
         let (bucket, folder) = bucket.split_once('/').unwrap_or((bucket, ""));
-        let mut builder =
-            AmazonS3Builder::from_env().with_bucket_name(bucket).with_region(&config.s3_region);
-        if let Some(endpoint) = &config.s3_endpoint {
-            builder = builder
-                .with_endpoint(endpoint.as_str().trim_end_matches('/'))
-                .with_allow_http(endpoint.scheme() == "http")
-                .with_virtual_hosted_style_request(false);
-        }
-        if let (Some(id), Some(secret)) = (&config.s3_access_key_id, &config.s3_secret_access_key) {
-            builder = builder.with_access_key_id(id).with_secret_access_key(secret.expose_secret());
-        }
-        let store = builder.build().context("invalid ASSAY_ARTIFACTS or ASSAY_S3_…")?;
-        let store = Arc::new(PrefixStore::new(store, folder));
-        Ok(Self { store, folder: None, largest })
+        let open = |client: AmazonS3Builder| {
+            let store = client.build().context("invalid ASSAY_ARTIFACTS or ASSAY_S3_…")?;
+            anyhow::Ok(Arc::new(PrefixStore::new(store, folder)))
+        };
+        let (store, reader) = (open(config.bucket(bucket))?, open(config.bucket_to_read(bucket))?);
+        Ok(Self { store, reader, folder: None, largest })
     }
 
     fn in_folder(folder: &str, is_synced: bool, largest: u64) -> anyhow::Result<Self> {
@@ -128,12 +126,23 @@ impl FileStore {
         let store = LocalFileSystem::new_with_prefix(folder)?
             .with_automatic_cleanup(true)
             .with_fsync(is_synced);
-        Ok(Self { store: Arc::new(store), folder: Some(folder.into()), largest })
+        let store = Arc::new(store);
+        Ok(Self { reader: store.clone(), store, folder: Some(folder.into()), largest })
     }
 
     /// Returns the maximum size of a file, in bytes.
     pub fn largest(&self) -> i64 {
         i64::try_from(self.largest).unwrap_or(i64::MAX)
+    }
+
+    /// Returns the size of the parts in which a file is stored, in bytes.
+    fn part(&self) -> usize {
+        if self.folder.is_some() { PART_OF_FOLDER } else { PART }
+    }
+
+    /// Returns how many files may arrive at the same time if their parts may take this number of bytes of memory.
+    pub fn arrivals_within(&self, memory: usize) -> usize {
+        memory / (PARTS_IN_MEMORY * self.part())
     }
 
     /// Fails if a file of this size in bytes would be larger than files may be.
@@ -159,13 +168,12 @@ impl FileStore {
         let path = place.path();
         let upload = available(measured("begin", self.store.put_multipart(&path)).await);
         let upload = upload.map_err(|fault| unstored(fault.into(), false))?;
-        let part = if self.folder.is_some() { PART_OF_FOLDER } else { PART };
-        let mut upload = WriteMultipart::new_with_chunk_size(upload, part);
-        let mut pacing = Pace::new(terms.turn.take(), part);
+        let mut upload = WriteMultipart::new_with_chunk_size(upload, self.part());
+        let mut pacing = Pace::new(terms.turn.take(), self.part());
         let arrival = Arrival::new(terms, self.largest);
         match fill(&mut upload, arrival, &mut pacing, &mut file).await {
-            Ok(stored) => {
-                let finished = available(measured("finish", upload.finish()).await);
+            Ok((stored, renew)) => {
+                let finished = finish(upload.finish(), stored.size, renew).await;
                 finished.map_err(|fault| unstored(fault.into(), true))?;
                 Ok(stored)
             }
@@ -203,7 +211,7 @@ impl FileStore {
         range: Option<GetRange>,
     ) -> Result<(u64, impl Stream<Item = Result<Bytes, Fault>> + Send + use<>), Fault> {
         let options = GetOptions { range, ..GetOptions::default() };
-        let found = match measured("read", self.store.get_opts(&place.path(), options)).await {
+        let found = match measured("read", self.reader.get_opts(&place.path(), options)).await {
             Err(Error::NotFound { .. }) => return Err(Fault::NotFound("file")),
             found => available(found)?,
         };
@@ -258,7 +266,7 @@ async fn fill(
     mut arrival: Arrival,
     pace: &mut Pace,
     file: &mut (impl Stream<Item = Result<Bytes, Status>> + Send + Unpin),
-) -> Result<Stored, Status> {
+) -> Result<(Stored, Renew), Status> {
     while let Some(mut piece) = pace.next(file).await? {
         arrival.add(&piece).await?;
         while !piece.is_empty() {

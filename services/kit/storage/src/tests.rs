@@ -162,6 +162,20 @@ async fn a_slow_file_is_rejected_while_another_customer_waits() {
 }
 
 #[tokio::test]
+async fn fewer_files_arrive_at_once_in_a_bucket_than_in_a_folder() {
+    let (_folder, store) = opened();
+    assert_eq!(store.arrivals_within(240 << 20), 80);
+    let config = FileStoreConfig {
+        artifacts: Some("s3://bucket/folder".to_owned()),
+        s3_region: "us-east-1".to_owned(),
+        s3_access_key_id: Some("id".to_owned()),
+        s3_secret_access_key: Some("secret".into()),
+        ..FileStoreConfig::folder(std::path::Path::new(""))
+    };
+    assert_eq!(FileStore::open(&config).unwrap().arrivals_within(240 << 20), 16);
+}
+
+#[tokio::test]
 async fn the_rest_of_a_killed_upload_is_removed_with_its_id() {
     let (folder, store) = opened();
     let place = place();

@@ -4,17 +4,21 @@ mod lines;
 
 use std::collections::HashMap;
 
-use anyhow::{Result, ensure};
-use assay_client::{Answer, Pages, segment};
+use anyhow::{Context, Result, ensure};
+use assay_client::{Answer, Attempts, ClientError, Pages, segment};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use self::lines::Lines;
 use crate::{
-    folder::{Folder, LARGEST_FILE, Name, Part, Place},
+    folder::{Folder, Name, Part, Place},
     interface::Interface,
+    progress::note,
 };
+
+/// Number of attempts to download a file: over about four minutes, beside the time that they take.
+const ATTEMPTS: u32 = 30;
 
 /// Maximum size of the results of an execution, in bytes.
 const LARGEST_RESULTS: u64 = 16 << 30;
@@ -34,6 +38,7 @@ struct Artifact {
     id: Uuid,
     name: String,
     content_type: String,
+    size: u64,
     test_case_identifier: Option<String>,
     uri: String,
 }
@@ -68,7 +73,8 @@ pub(super) async fn export(
             let name = names.of(&artifact, name)?;
             let file = Place::file(execution, &name);
             if !folder.has(&file) {
-                let downloaded = download(interface, &link, folder, &file).await?;
+                let of_artifact = (&file, artifact.size);
+                let downloaded = download(interface, &link, folder, of_artifact).await?;
                 folder.finish(downloaded)?;
             }
             part.line(&json!({"Name": name, "ContentType": artifact.content_type}))?;
@@ -141,18 +147,44 @@ fn add_result(part: &mut Part, line: &[u8], names: &Names) -> Result<()> {
     part.line(&result)
 }
 
+/// Downloads a file of this size, from its beginning again if the response breaks off.
 async fn download(
     interface: &Interface,
     path: &str,
     folder: &Folder,
-    place: &Place,
+    (place, size): (&Place, u64),
 ) -> Result<Part> {
-    let read = async |mut answer: Answer| {
+    let mut attempts = Attempts::new(ATTEMPTS);
+    loop {
         let mut part = folder.begin(place)?;
-        while let Some(chunk) = answer.chunk(LARGEST_FILE).await? {
-            part.write(&chunk)?;
-        }
-        Ok(part)
+        let Some(error) = receive(interface, path, size, &mut part).await? else {
+            let bytes = part.bytes();
+            ensure!(bytes == size, "GET {path}: {bytes} bytes have arrived instead of {size}");
+            return Ok(part);
+        };
+        let waited = attempts.wait_after(error, false, |error| {
+            note(format_args!("the download of {place} broke off; will repeat it: {error}"));
+        });
+        waited.await.with_context(|| format!("GET {path}"))?;
+    }
+}
+
+/// Requests and writes a file of at most this size. Returns the failure of the request.
+async fn receive(
+    interface: &Interface,
+    path: &str,
+    size: u64,
+    part: &mut Part,
+) -> Result<Option<ClientError>> {
+    let mut answer = match interface.download(path, "", 0).await {
+        Ok(answer) => answer,
+        Err(error) => return Ok(Some(error)),
     };
-    interface.receive(path, read).await
+    loop {
+        match answer.chunk(size).await {
+            Ok(Some(chunk)) => part.write(&chunk)?,
+            Ok(None) => return Ok(None),
+            Err(error) => return Ok(Some(error)),
+        }
+    }
 }

@@ -112,11 +112,12 @@ pub(super) fn move_files(record: &mut Map<String, Value>, files: &HashMap<String
 /// Returns what the text of a field for a file becomes. The id of a file that is not part of the export is
 /// marked as that of another system.
 pub(super) fn moved(text: &str, files: &HashMap<String, String>) -> String {
-    match files.get(text) {
-        Some(id) => id.clone(),
-        None if is_id(text) => format!("not moved: {text}"),
-        None => text.to_owned(),
+    if !is_id(text) {
+        return text.to_owned();
     }
+    // Records have ids as they were written, also in upper case.
+    let moved = files.get(&text.to_ascii_lowercase());
+    moved.cloned().unwrap_or_else(|| format!("not moved: {text}"))
 }
 
 /// Whether a text is the id of a file of Assay. Any other text names a file of another system.
@@ -151,8 +152,8 @@ mod tests {
     fn ids_of_files_become_new_ones_and_others_are_marked() {
         let record = json!({
             "SoftwareFileId": OLD, "FrameworkFileId": OTHER, "InstructionFileId": "manual",
-            "InputFileId": OLD, "AutomatedTestContainerId": OLD, "InstallationFileId": null,
-            "Name": OLD,
+            "InputFileId": OLD, "AutomatedTestContainerId": OLD.to_uppercase(),
+            "InstallationFileId": null, "Name": OLD,
         });
         let expected = json!({
             "SoftwareFileId": NEW, "FrameworkFileId": format!("not moved: {OTHER}"),

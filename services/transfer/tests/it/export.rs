@@ -96,6 +96,20 @@ async fn only_links_to_the_artifact_itself_are_followed() {
 }
 
 #[tokio::test]
+async fn an_artifact_has_the_size_that_the_list_states() {
+    for (contents, problem) in
+        [("content", "7 bytes have arrived instead of 8"), ("contents.", "more than 8 bytes")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Server::with(move |path| {
+            path.starts_with("/api/artifacts/").then(|| contents.into_response())
+        });
+        let failure = export(&server.await.url, &folder.path().join("out")).await.unwrap_err();
+        assert!(failure.contains(problem), "{failure}");
+    }
+}
+
+#[tokio::test]
 async fn ids_are_not_paths() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::with(|path| {

@@ -70,7 +70,10 @@ pub(crate) fn json(value: Value) -> Response {
 
 /// Returns the list of artifacts with one of this name and link.
 pub(crate) fn artifact(name: &str, uri: &str) -> Response {
-    json(json!([{"Id": ARTIFACT, "Name": name, "ContentType": "text/plain", "Uri": uri}]))
+    let artifact = json!({
+        "Id": ARTIFACT, "Name": name, "ContentType": "text/plain", "Size": "contents".len(), "Uri": uri,
+    });
+    json(json!([artifact]))
 }
 
 /// Returns the link to an artifact, as a server sends it.

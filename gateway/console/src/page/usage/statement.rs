@@ -98,7 +98,8 @@ fn lines(statement: &Statement) -> Vec<(String, String)> {
     let less = |amount: Option<f64>| Some(format!("\u{2212}{}", money(Some(amount?))?));
     let discounts = match statement.discounts.as_deref() {
         None | Some("") => "Discounts".to_owned(),
-        Some(discounts) => format!("Discounts ({discounts} %)"),
+        // Each may have its own sign.
+        Some(discounts) => format!("Discounts ({} %)", discounts.replace('%', "").trim_end()),
     };
     let has_price = statement.price_per_hour.is_some();
     let if_priced = |text: String| has_price.then_some(text);
@@ -155,6 +156,8 @@ mod tests {
         ] {
             assert!(priced.contains(&(name.to_owned(), figure.to_owned())), "{name}: {priced:?}");
         }
+        let signed = Statement { discounts: Some("10%, 2.5 %".to_owned()), ..statement(Some(4.2)) };
+        assert!(lines(&signed).iter().any(|(name, _)| name == "Discounts (10, 2.5 %)"));
         let unpriced = lines_of(None);
         assert_eq!(unpriced.last().map(|(name, _)| name.as_str()), Some("Charged"));
     }

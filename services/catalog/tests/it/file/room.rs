@@ -6,6 +6,7 @@ use assay_proto::catalog::*;
 use assay_testkit::eventually;
 use futures::channel::oneshot;
 use tonic::Streaming;
+use uuid::Uuid;
 
 use super::{age, breakable, contents, files_in};
 use crate::{
@@ -78,6 +79,39 @@ async fn an_upload_that_breaks_off_gives_its_room_back_without_the_sweep() {
     });
     free.await;
     assert_eq!(files_in(&world.folder), Vec::<PathBuf>::new());
+}
+
+/// Number of uploads of one customer that may have bytes in memory at the same time.
+const TURNS: usize = 12;
+
+/// Returns the ids of the contents that are arriving, oldest first.
+async fn arriving(world: &World) -> Vec<Uuid> {
+    let ids = "select content_id from stray_content where size > 0 order by content_id";
+    sqlx::query_scalar(ids).fetch_all(&world.db).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_upload_that_waits_for_its_turn_gives_its_room_back_when_its_client_goes() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let mut uploads = Vec::new();
+    for count in 1..=TURNS + 1 {
+        let (body, sender) = breakable(messages(&project, "b.msi", b"MSI").into_iter().take(2));
+        let upload = user.files().upload_file(user.call(body)).await.unwrap().into_inner();
+        uploads.push((upload, sender));
+        let claimed = eventually("the claim", || async {
+            (arriving(&world).await.len() == count).then_some(())
+        });
+        claimed.await;
+    }
+    let waiting = arriving(&world).await[TURNS];
+    drop(uploads.pop());
+    let free = eventually("the end of the claim", || async {
+        let others = arriving(&world).await;
+        (!others.contains(&waiting)).then_some(others.len())
+    });
+    assert_eq!(free.await, TURNS, "the others hold their turns");
 }
 
 #[tokio::test]

@@ -65,6 +65,13 @@ fn a_discount_is_of_what_those_before_it_have_left() {
 }
 
 #[test]
+fn a_tax_may_have_three_decimals() {
+    // 8.875 % of 1,000.00 is 88.75.
+    let taxed = of(customer(1.0, 0.0, "", 8.875), 1000.0);
+    assert_figures(&taxed, [1000.0, 1000.0, 0.0, 1000.0, 88.75, 1088.75]);
+}
+
+#[test]
 fn hundredths_are_rounded_half_up() {
     // 0.005 h is 0.01 h; 1 h at 0.0050 is 0.005, so 0.01; 50 % of 0.01 is 0.005, so 0.01.
     assert_figures(&of(customer(1.0, 0.0, "", 0.0), 0.005), [0.01, 0.01, 0.0, 0.01, 0.0, 0.01]);

@@ -134,6 +134,12 @@ impl State {
         eligible.map(|(held, _, customer)| (*customer, *held))
     }
 
+    /// Returns the number of callers of a customer that wait and have not gone.
+    pub(super) fn waiting(&self, customer: CustomerId) -> usize {
+        let waiting = self.customers.get(&customer).map(|usage| usage.waiting.iter());
+        waiting.map_or(0, |waiting| waiting.filter(|waiter| !waiter.has_gone()).count())
+    }
+
     /// Whether a customer waits that holds no permit, or at least two fewer than this one.
     pub(super) fn is_wanted_from(&self, customer: CustomerId) -> bool {
         let held = self.customers.get(&customer).map_or(0, |usage| usage.held);
