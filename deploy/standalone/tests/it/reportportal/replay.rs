@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-/// Time after which agents in Python give up a request.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time after which a request counts as held: agents in Python give up after 10 seconds, on machines that are not as busy.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The order in which the requests of a recording are sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
