@@ -2,6 +2,7 @@
 
 mod backtest;
 mod branches;
+mod concurrent;
 
 use anyhow::Result;
 use assay_execution::{evaluate_monitors, roll_up};
