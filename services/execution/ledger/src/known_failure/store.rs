@@ -201,8 +201,7 @@ pub async fn undo(
          set ticket = before_review ->> 'Ticket', comment = before_review ->> 'Comment',
              muted_until = (before_review ->> 'MutedUntil')::timestamptz,
              is_expired = (before_review ->> 'IsExpired')::bool,
-             is_announced = is_announced
-                 and (before_review ->> 'MutedUntil')::timestamptz <= muted_until,
+             is_announced = coalesce((before_review ->> 'IsAnnounced')::bool, is_announced),
              review_id = null, before_review = null, revision = revision + 1
          where customer_id = $1 and project_id = $2 and review_id = $3
          returning id",

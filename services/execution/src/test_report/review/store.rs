@@ -145,10 +145,13 @@ pub(super) async fn mute(
          set ticket = excluded.ticket, comment = excluded.comment,
              muted_until = excluded.muted_until, revision = known_failure.revision + 1,
              is_expired = known_failure.is_expired and excluded.muted_until <= now(),
+             is_announced = known_failure.is_announced
+                 and excluded.muted_until <= known_failure.muted_until,
              review_id = excluded.review_id,
              before_review = jsonb_build_object(
                  'Ticket', known_failure.ticket, 'Comment', known_failure.comment,
-                 'MutedUntil', known_failure.muted_until, 'IsExpired', known_failure.is_expired
+                 'MutedUntil', known_failure.muted_until, 'IsExpired', known_failure.is_expired,
+                 'IsAnnounced', known_failure.is_announced
              )
          returning id, xmax = 0",
     );
