@@ -141,6 +141,8 @@ pub(super) async fn mute(
                and (test_report_id = any($11) or fingerprint = any($5))
          ) as failed
          group by project_id, fingerprint, test_case_id
+         -- In one order, so that reviews of the same causes do not deadlock.
+         order by fingerprint, test_case_id
          on conflict on constraint known_failure_cause_key do update
          set ticket = excluded.ticket, comment = excluded.comment,
              muted_until = excluded.muted_until, revision = known_failure.revision + 1,
