@@ -1,6 +1,6 @@
 //! The executions that the results of a new execution are compared with.
 
-use assay_proto::{CustomerId, Fault};
+use assay_proto::{CustomerId, ExecutionId, Fault};
 use sqlx::{PgExecutor, PgTransaction};
 use uuid::Uuid;
 
@@ -51,6 +51,17 @@ pub async fn shown(
     state: &ExecutionState,
 ) -> Result<Vec<Uuid>, Fault> {
     store::of_first_branch(db, customer, &state.baseline, SHOWN).await
+}
+
+/// Takes executions out of the baseline of the one into which they are merged, and which has no results yet: theirs
+/// would be compared with themselves.
+pub async fn leave_out(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    merged: ExecutionId,
+    executions: &[ExecutionId],
+) -> Result<(), Fault> {
+    store::leave_out(tx, customer, merged, executions).await
 }
 
 /// Leaves out the earliest executions, so that the latest ones of both branches remain.

@@ -55,6 +55,27 @@ pub(super) async fn ended(
     Ok(ended.fetch_all(&mut **tx).await?)
 }
 
+/// Takes executions out of the baseline of one without results.
+pub(super) async fn leave_out(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    others: &[ExecutionId],
+) -> Result<(), Fault> {
+    let leave_out = sqlx::query(
+        "update execution
+         set baseline = array(
+             select earlier.id from unnest(baseline) with ordinality as earlier (id, nr)
+             where earlier.id <> all($3)
+             order by nr
+         )
+         where customer_id = $1 and id = $2 and baseline && $3
+           and test_cases_pending = test_cases_total",
+    );
+    leave_out.bind(customer).bind(execution).bind(others).execute(&mut **tx).await?;
+    Ok(())
+}
+
 /// Returns the first ones of these executions that have the branch of the very first one.
 pub(super) async fn of_first_branch(
     db: impl PgExecutor<'_>,
