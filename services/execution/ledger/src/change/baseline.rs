@@ -53,6 +53,18 @@ pub async fn shown(
     store::of_first_branch(db, customer, &state.baseline, SHOWN).await
 }
 
+/// Chooses the baseline of a locked execution again, after its branch has changed and before it has results.
+pub async fn rebase(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    state: &mut ExecutionState,
+) -> Result<(), Fault> {
+    let id = ExecutionId::from_record(&state.execution.id)?;
+    state.default_branch = store::default_branch(tx, customer, id).await?;
+    state.baseline = baseline(tx, customer, state).await?;
+    store::rebase(tx, customer, id, state).await
+}
+
 /// Takes executions out of the baseline of the one into which they are merged, and which has no results yet: theirs
 /// would be compared with themselves.
 pub async fn leave_out(

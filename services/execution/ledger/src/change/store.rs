@@ -55,6 +55,32 @@ pub(super) async fn ended(
     Ok(ended.fetch_all(&mut **tx).await?)
 }
 
+/// Returns the default branch that the project had when an execution was requested.
+pub(super) async fn default_branch(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+) -> Result<String, Fault> {
+    let branch = "select default_branch from execution where customer_id = $1 and id = $2";
+    Ok(sqlx::query_scalar(branch).bind(customer).bind(id).fetch_one(&mut **tx).await?)
+}
+
+/// Stores the baseline of a locked execution whose branch has changed.
+pub(super) async fn rebase(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+    state: &ExecutionState,
+) -> Result<(), Fault> {
+    let rebase = sqlx::query(
+        "update execution set baseline = $3, is_of_default_branch = $4
+         where customer_id = $1 and id = $2",
+    );
+    let rebase = rebase.bind(customer).bind(id).bind(&state.baseline);
+    rebase.bind(state.is_of_default_branch()).execute(&mut **tx).await?;
+    Ok(())
+}
+
 /// Takes executions out of the baseline of one without results.
 pub(super) async fn leave_out(
     tx: &mut PgTransaction<'_>,

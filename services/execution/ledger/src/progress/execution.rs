@@ -56,8 +56,8 @@ pub struct ExecutionState {
     pub first_failure: Option<FailedTestCase>,
     /// The end of a backdated execution.
     pub past_end: Option<Timestamp>,
-    /// The branch whose executions are the series of a branch without any. Set for new executions
-    /// only.
+    /// The branch whose executions are the series of a branch without any. Set for new executions, and after
+    /// [the branch has changed](crate::change::rebase).
     #[sqlx(skip)]
     pub default_branch: String,
     /// The rules for the verdict. Set for new executions only.

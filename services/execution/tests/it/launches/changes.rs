@@ -162,6 +162,29 @@ async fn attributes_become_tags_and_the_origin_also_after_the_start() -> Result<
 }
 
 #[tokio::test]
+async fn a_launch_is_compared_with_the_branch_that_it_names_after_its_start() -> Result<()> {
+    let world = World::new().await?;
+    let report = async |status: &str| {
+        let launch = world.start_launch("Nightly").await?;
+        launch.test("pays", status).await?;
+        let body = json!({ "attributes": [{ "key": "branch", "value": "feature" }] });
+        let body = body.to_string().into();
+        let request = UpdateLaunchRequest { launch_id: launch.id.clone(), body };
+        world.launch_service().update_launch(world.user.call(request)).await?;
+        let id = launch.finish().await?;
+        world.close_launches().await?;
+        anyhow::Ok(world.execution(&id).await?)
+    };
+    report("PASSED").await?;
+    let failed = reports(&world, &report("FAILED").await?).await?.remove(0);
+    assert_eq!(failed.change_reason, "passed in all of its last 1 run");
+    let of_default = "select count(*) from execution where is_of_default_branch";
+    assert_eq!(world.count(of_default).await?, 0, "monitors of the default branch leave it alone");
+    assert_eq!(world.differences().await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
 async fn attributes_name_the_subject_and_the_environment() -> Result<()> {
     let world = World::new().await?;
     world.select_environment("firefox", "secret").await?;

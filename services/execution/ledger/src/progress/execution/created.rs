@@ -95,7 +95,7 @@ impl ExecutionState {
         execution.set_status(ExecutionStatus::Running);
     }
 
-    /// Whether a new execution is of the default branch, or of no branch.
+    /// Whether an execution whose default branch is known is of this branch, or of no branch.
     pub fn is_of_default_branch(&self) -> bool {
         self.execution
             .branch
