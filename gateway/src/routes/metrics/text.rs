@@ -100,6 +100,7 @@ fn by_result(statistic: &ExecutionStatistic) -> Vec<(&'static str, f64)> {
 fn by_change(changes: ChangeCounts) -> Vec<(&'static str, f64)> {
     let counts = [
         (r#",change="New""#, changes.new),
+        (r#",change="CauseChanged""#, changes.cause_changed),
         (r#",change="Still""#, changes.still),
         (r#",change="Fixed""#, changes.fixed),
         (r#",change="Flaky""#, changes.flaky),
@@ -140,6 +141,29 @@ mod tests {
         assert!(page.ends_with("assay_outcomes_omitted{project=\"Web shop\"} 3\n"), "{page}");
         assert!(page.contains("environment=\"\"} 12.5\n"), "{page}");
         assert_eq!(page.matches("# TYPE").count(), 7, "{page}");
+    }
+
+    #[test]
+    fn each_change_has_a_sample() {
+        let mut metrics = metrics();
+        let changes = ChangeCounts {
+            new: 1,
+            cause_changed: 2,
+            still: 3,
+            fixed: 4,
+            flaky: 5,
+            ..Default::default()
+        };
+        metrics.outcomes[0].changes = Some(changes);
+        let page = of(&metrics);
+        for (change, count) in
+            [("New", 1), ("CauseChanged", 2), ("Still", 3), ("Fixed", 4), ("Flaky", 5)]
+        {
+            assert!(
+                page.contains(&format!("change=\"{change}\"}} {count}\n")),
+                "{change} in {page}"
+            );
+        }
     }
 
     #[test]
