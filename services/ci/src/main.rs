@@ -38,7 +38,8 @@ Exit codes:
   1  with --wait, the execution did not pass; with --gate, it does not meet the rules of its test
      set
   2  an option is missing or not valid
-  3  the reports were not uploaded, no file matches, or the skipped tests cannot be read
+  3  the reports were not uploaded, no file matches, the execution has not ended in time, or its verdict
+     or the skipped tests cannot be read
 
 The command skipped prints the tests of a project that are skipped in Assay in the form of a runner, and
 nothing if there are none. The token needs the permission Read.
