@@ -230,6 +230,15 @@ pub async fn follow(
     project: ProjectId,
     (before, now): (&[Vec<u8>], &[Vec<u8>]),
 ) -> Result<Vec<(KnownFailureId, Action)>, Fault> {
+    // In the order of those that a review makes, so that the two do not deadlock.
+    let lock = sqlx::query(
+        "select from known_failure
+         where customer_id = $1 and project_id = $2
+           and (fingerprint = any($3) or fingerprint = any($4))
+         order by fingerprint, test_case_id
+         for update",
+    );
+    lock.bind(customer).bind(project).bind(before).bind(now).execute(&mut **tx).await?;
     let copy = sqlx::query_as(
         "insert into known_failure (customer_id, id, project_id, fingerprint, test_case_id, headline,
              ticket, comment, muted_until, created_by_id, created_by, created_at, is_expired, is_announced,
