@@ -15,21 +15,33 @@ use sqlx::{
 
 use super::rules::{LONGEST, MOST, NewKnownFailure};
 
-/// Reads known failures. `rest` selects and orders them.
+/// Reads known failures, with the last execution of each. `rest` selects and orders them. That of a test case is sought
+/// among the reports of this test case: other test cases may have had the cause a million times since.
 fn select(rest: &'static str) -> QueryAs<'static, Postgres, KnownFailure, PgArguments> {
     let columns = KnownFailure::COLUMNS;
     sqlx::query_as(AssertSqlSafe(format!(
         "select {columns} from known_failure k
          left join lateral (
-             select e.request_time, r.test_case_name
-             from kept_failure f
-             join execution e on e.customer_id = f.customer_id and e.id = f.execution_id
-             join test_report r on r.customer_id = f.customer_id and r.id = f.test_report_id
-             where f.customer_id = k.customer_id and f.project_id = k.project_id
-               and f.fingerprint = k.fingerprint
-               and (k.test_case_id is null or f.test_case_id = k.test_case_id)
-             order by f.execution_id desc
-             limit 1
+             (select e.request_time, r.test_case_name
+              from kept_failure f
+              join execution e on e.customer_id = f.customer_id and e.id = f.execution_id
+              join test_report r on r.customer_id = f.customer_id and r.id = f.test_report_id
+              where f.customer_id = k.customer_id and f.project_id = k.project_id
+                and f.fingerprint = k.fingerprint and k.test_case_id is null
+              order by f.execution_id desc
+              limit 1)
+             union all
+             (select e.request_time, r.test_case_name
+              from test_report r
+              join execution e on e.customer_id = r.customer_id and e.id = r.execution_id
+              where r.customer_id = k.customer_id and r.test_case_id = k.test_case_id
+                and e.expired_at is null and exists (
+                    select from failure f
+                    where f.customer_id = r.customer_id and f.test_report_id = r.id
+                      and f.fingerprint = k.fingerprint
+                )
+              order by r.execution_id desc
+              limit 1)
          ) as last on true
          {rest}"
     )))
