@@ -2,6 +2,7 @@
 
 mod backtest;
 mod branches;
+mod changed;
 mod concurrent;
 
 use anyhow::Result;
