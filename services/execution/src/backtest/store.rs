@@ -40,7 +40,7 @@ pub(super) async fn ended(
                 changes.*, not_executed
          from (
              select * from {OF_SET}
-               and status in ('Completed', 'Canceled') and rolled_up_at is distinct from 'infinity'
+               and status in ('Completed', 'Canceled') and not is_merged
                and request_time >= coalesce($5, '-infinity')
                and request_time < coalesce($6, 'infinity')
              order by {LATEST}

@@ -105,7 +105,7 @@ impl Replay<'_> {
                 "(select id, request_time from execution e
                   where customer_id = $1 and project_id = $2 and id >= $3 and id < $4 and {archived}
                     and status in ('Completed', 'Canceled')
-                    and rolled_up_at is distinct from 'infinity'
+                    and not is_merged
                     and request_time >= coalesce($5, '-infinity')
                     and request_time < coalesce($6, 'infinity')
                     and case when $7 = '' then is_of_default_branch else {of_branch} end

@@ -123,7 +123,7 @@ async fn executions(
              from live_execution
              where customer_id = $1 and test_set_id = $2 and ($3::text is null or branch = $3)
                and ($4::uuid is null or environment_id = $4)
-               and rolled_up_at is distinct from 'infinity'
+               and not is_merged
              order by id desc
              limit $5
          ) as latest

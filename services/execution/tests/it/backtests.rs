@@ -104,7 +104,7 @@ async fn executions_whose_results_are_those_of_another_one_are_not_replayed() ->
     run(&world, "main", json!([passed("a")])).await?;
     run(&world, "part", json!([passed("a")])).await?;
     // As a merge of launches marks it.
-    world.change("update execution set rolled_up_at = 'infinity' where branch = 'part'").await?;
+    world.change("update execution set is_merged = true where branch = 'part'").await?;
     assert_eq!(backtest(&world, None).await?.executions, 1);
     Ok(())
 }

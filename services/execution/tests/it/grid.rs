@@ -42,7 +42,7 @@ async fn a_grid_has_the_results_of_the_latest_executions() -> Result<()> {
     assert_eq!(shown(&failing), [pair("a", "PF-"), pair("b", "F-P")]);
 
     // As a merge of launches marks it.
-    world.change("update execution set rolled_up_at = 'infinity' where branch = 'other'").await?;
+    world.change("update execution set is_merged = true where branch = 'other'").await?;
     let merged = grid(GetGridRequest::default()).await?;
     assert_eq!(shown(&merged), shown(&main), "its results are those of another execution");
 

@@ -65,8 +65,8 @@ pub async fn rebase(
     store::rebase(tx, customer, id, state).await
 }
 
-/// Takes executions out of the baseline of the one into which they are merged, and which has no results yet: theirs
-/// would be compared with themselves.
+/// Leaves executions out of all later baselines, and out of that of the one into which they are merged, which has no
+/// results yet: theirs would be compared with themselves.
 pub async fn leave_out(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

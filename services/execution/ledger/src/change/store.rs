@@ -81,14 +81,16 @@ pub(super) async fn rebase(
     Ok(())
 }
 
-/// Takes executions out of the baseline of one without results.
+/// Marks executions as merged into one without results, and takes them out of its baseline.
 pub(super) async fn leave_out(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    execution: ExecutionId,
-    others: &[ExecutionId],
+    merged: ExecutionId,
+    executions: &[ExecutionId],
 ) -> Result<(), Fault> {
-    let leave_out = sqlx::query(
+    for statement in [
+        "update execution set is_merged = true
+         where customer_id = $1 and id = any($3) and id <> $2",
         "update execution
          set baseline = array(
              select earlier.id from unnest(baseline) with ordinality as earlier (id, nr)
@@ -97,8 +99,10 @@ pub(super) async fn leave_out(
          )
          where customer_id = $1 and id = $2 and baseline && $3
            and test_cases_pending = test_cases_total",
-    );
-    leave_out.bind(customer).bind(execution).bind(others).execute(&mut **tx).await?;
+    ] {
+        let statement = sqlx::query(statement).bind(customer).bind(merged).bind(executions);
+        statement.execute(&mut **tx).await?;
+    }
     Ok(())
 }
 
