@@ -48,6 +48,15 @@ pub(crate) struct Statistic {
     pub(crate) passed: u32,
     #[serde(rename = "TestCasesFailed")]
     pub(crate) failed: u32,
+    #[serde(rename = "TestCasesWithError", default)]
+    pub(crate) with_error: u32,
+}
+
+impl Statistic {
+    /// Returns the number of test cases that failed or could not run, as the verdict in Markdown counts them.
+    pub(crate) fn failures(&self) -> u32 {
+        self.failed.saturating_add(self.with_error)
+    }
 }
 
 /// A test case of an execution.

@@ -39,7 +39,7 @@ Exit codes:
      set
   2  an option is missing or not valid
   3  the reports were not uploaded, no file matches, the execution has not ended within --wait-minutes,
-     or the skipped tests cannot be read
+     or its verdict or the skipped tests cannot be read
 
 The command skipped prints the tests of a project that are skipped in Assay in the form of a runner, and
 nothing if there are none. The token needs the permission Read.

@@ -61,7 +61,7 @@ pub(crate) fn verdict_markdown(execution: &Execution, verdict: &Verdict) -> Stri
         title(execution),
         statistic.passed,
         statistic.total,
-        statistic.failed,
+        statistic.failures(),
         changes.fixed,
         changes.flaky,
         changes.muted
@@ -112,7 +112,9 @@ fn counts(execution: &Execution, result: &dyn Display) -> String {
     let result: &dyn Display = if execution.has_ended() { result } else { &"still open" };
     format!(
         "{result}, {} of {} tests passed, {} failed",
-        statistic.passed, statistic.total, statistic.failed
+        statistic.passed,
+        statistic.total,
+        statistic.failures()
     )
 }
 
@@ -145,24 +147,37 @@ mod tests {
     use super::*;
     use crate::execution::{Statistic, TestReport};
 
-    #[test]
-    fn names_of_tests_do_not_change_the_table() {
-        let execution = Execution {
+    fn execution() -> Execution {
+        Execution {
             id: Uuid::nil(),
             project_id: Uuid::nil(),
             test_set_name: "Nightly".into(),
             url: Some("http://assay/e".into()),
             completion_date_time: Some("2026-11-23T12:00:00Z".into()),
             result: "Failed".into(),
-            statistic: Statistic { total: 2, passed: 1, failed: 1 },
+            statistic: Statistic { total: 2, passed: 1, failed: 1, with_error: 0 },
             test_reports: vec![TestReport {
                 result: "Failed".into(),
                 test_case_identifier: "shop.pay|card\n_x_".into(),
                 is_flaky: false,
             }],
-        };
+        }
+    }
 
-        let markdown = markdown(&execution);
+    #[test]
+    fn tests_that_could_not_run_are_among_those_that_failed() {
+        let statistic = Statistic { total: 6, passed: 1, failed: 2, with_error: 3 };
+        let execution = Execution { statistic, ..execution() };
+        let line = "Nightly: Failed, 1 of 6 tests passed, 5 failed";
+        assert_eq!(text(&execution)[0], line);
+        let verdict = serde_json::json!({ "State": "Failed", "Rules": [], "Changes": null });
+        let verdict = verdict_markdown(&execution, &serde_json::from_value(verdict).unwrap());
+        assert!(verdict.contains("1 of 6 test cases passed, 5 failed, 0 fixed"), "{verdict}");
+    }
+
+    #[test]
+    fn names_of_tests_do_not_change_the_table() {
+        let markdown = markdown(&execution());
 
         assert_eq!(
             markdown,

@@ -41,7 +41,7 @@ impl Handler for Deletions {
                 store::set_state(tx, event.customer(), is_archived, event.time()).await
             }
             _ => match records::deleted(event)? {
-                Some(record) => records::insert(&mut **tx, event.customer(), &[record]).await,
+                Some(record) => records::insert(tx, event.customer(), &[record]).await,
                 None => Ok(()),
             },
         }
@@ -58,7 +58,7 @@ impl Handler for Deletions {
         }
         let deleted = |event: &&Received| records::deleted(event).transpose();
         let deleted = events.iter().filter_map(deleted).collect::<Result<Vec<_>, _>>()?;
-        records::insert(&mut **tx, first.customer(), &deleted).await?;
+        records::insert(tx, first.customer(), &deleted).await?;
         Ok(true)
     }
 }

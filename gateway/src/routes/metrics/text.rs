@@ -146,6 +146,29 @@ mod tests {
     }
 
     #[test]
+    fn each_change_has_a_sample() {
+        let mut metrics = metrics();
+        let changes = ChangeCounts {
+            new: 1,
+            cause_changed: 2,
+            still: 3,
+            fixed: 4,
+            flaky: 5,
+            ..Default::default()
+        };
+        metrics.outcomes[0].changes = Some(changes);
+        let page = of(&metrics);
+        for (change, count) in
+            [("New", 1), ("CauseChanged", 2), ("Still", 3), ("Fixed", 4), ("Flaky", 5)]
+        {
+            assert!(
+                page.contains(&format!("change=\"{change}\"}} {count}\n")),
+                "{change} in {page}"
+            );
+        }
+    }
+
+    #[test]
     fn names_cannot_end_a_label() {
         let mut metrics = metrics();
         metrics.outcomes[0].test_set_name = "a\"} 1\nassay_up{b=\"\\".to_owned();

@@ -2,9 +2,9 @@
 //!
 //! Everything here is pure, so that results that arrive, `verify`, `rebuild` and backtests judge alike.
 //!
-//! A test is stable or flaky. A *break* are failures in a row that a pass ends. A test is flaky if it has recovered from several short breaks, has both passed and failed on
-//! one commit, or has passed after a retry. A failure of a stable test that passed before is new; a failure of
-//! a flaky test says nothing about the change under test.
+//! A test is stable or flaky. A *break* is a row of failures that a pass ends. A test is flaky if it has recovered from
+//! several short breaks, has both passed and failed on one commit, or has passed after a retry. A failure of a stable
+//! test that passed before is new; a failure of a flaky test says nothing about the change under test.
 //!
 //! The rule never misses the first failure of a stable test: one earlier break, however short, does not make
 //! a test flaky. The price is that the first failures of a rarely flaky test count as new, since a

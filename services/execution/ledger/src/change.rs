@@ -18,7 +18,7 @@ use sqlx::PgTransaction;
 
 use self::history::{Baseline, Histories};
 pub use self::{
-    baseline::{baseline, series, shown},
+    baseline::{baseline, leave_out, rebase, series, shown},
     history::rule,
 };
 use crate::progress::{execution::ExecutionState, report::TestReportState};

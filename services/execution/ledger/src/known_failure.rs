@@ -3,3 +3,4 @@
 pub mod expiry;
 pub mod rules;
 pub mod store;
+pub mod undo;

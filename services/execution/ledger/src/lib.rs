@@ -20,6 +20,7 @@ pub mod instance;
 pub mod known_failure;
 pub mod lease;
 pub mod link;
+pub mod monitor;
 pub mod mute;
 pub mod origin;
 pub mod progress;

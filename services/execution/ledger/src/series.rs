@@ -2,13 +2,15 @@
 
 /// Selects the latest ended executions of a series before an execution, the latest first. Follows the columns of a
 /// statement, whose parameters are the customer, the project, the test set, the environment, the branch, the
-/// execution, and [`CONSIDERED`].
+/// execution, and [`CONSIDERED`]. Executions of launches that were merged into another one are left out: their
+/// results are those of the other execution.
 pub(crate) const ENDED_BEFORE: &str = "from execution
      where customer_id = $1 and project_id = $2::uuid and test_set_id = $3::uuid
        and coalesce(environment_id, '00000000-0000-0000-0000-000000000000')
            = coalesce($4::uuid, '00000000-0000-0000-0000-000000000000')
        and coalesce(branch, '') = $5
        and status in ('Completed', 'Canceled')
+       and not is_merged
        and id < $6::uuid
      order by id desc
      limit $7";

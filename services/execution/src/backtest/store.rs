@@ -23,7 +23,8 @@ pub(super) async fn begin_of_default(db: impl PgExecutor<'_>) -> Result<Timestam
     Ok(begin.bind(DAYS).fetch_one(db).await?)
 }
 
-/// Reads ended executions of a test set, the latest first.
+/// Reads ended executions of a test set, the latest first. Those of launches that were merged into another one are left
+/// out, as in histories.
 pub(super) async fn ended(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -39,7 +40,7 @@ pub(super) async fn ended(
                 changes.*, not_executed
          from (
              select * from {OF_SET}
-               and status in ('Completed', 'Canceled')
+               and status in ('Completed', 'Canceled') and not is_merged
                and request_time >= coalesce($5, '-infinity')
                and request_time < coalesce($6, 'infinity')
              order by {LATEST}

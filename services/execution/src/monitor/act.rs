@@ -119,16 +119,11 @@ pub(super) async fn end(
 ) -> Result<(), Fault> {
     let Ended { customer, project, .. } = *ended;
     let has_recovered = kind == MonitorActionKind::Recovered;
-    if !monitor.dry_run {
-        if monitor.action() != AlarmAction::Notify {
-            lift(tx, customer, project, candidate.id, id).await?;
-        } else if has_recovered {
-            publish(
-                tx,
-                &event::alarm(customer, project, id, candidate.id, AlarmChange::Recovered)?,
-            )
-            .await?;
-        }
+    // It may have set the state before it was changed to do something else.
+    lift(tx, customer, project, candidate.id, id).await?;
+    if has_recovered && !monitor.dry_run && monitor.action() == AlarmAction::Notify {
+        let recovered = event::alarm(customer, project, id, candidate.id, AlarmChange::Recovered)?;
+        publish(tx, &recovered).await?;
     }
     let recovered_with = has_recovered.then_some(ended.id);
     alarm::end(tx, customer, id, candidate.id, recovered_with).await?;

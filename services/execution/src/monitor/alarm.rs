@@ -1,8 +1,8 @@
 //! The alarms of monitors, and what they have done, in PostgreSQL. Every statement is bound to one customer.
 
 use assay_proto::{
-    CustomerId, ExecutionId, Fault, MonitorId, TestCaseId, Timestamp, catalog::TestCaseName,
-    execution::MonitorActionKind, name_of,
+    CustomerId, ExecutionId, Fault, MonitorId, ProjectId, TestCaseId, Timestamp,
+    catalog::TestCaseName, execution::MonitorActionKind, name_of,
 };
 use sqlx::PgTransaction;
 
@@ -45,14 +45,23 @@ pub(super) async fn end(
     Ok(())
 }
 
-/// Forgets all alarms of a monitor, so that it begins again.
+/// Forgets the alarms of a monitor, so that it begins again, except those of test cases that it has muted or skipped:
+/// it lifts that when they have recovered.
 pub(super) async fn forget(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
+    project: ProjectId,
     monitor: MonitorId,
 ) -> Result<(), Fault> {
-    let forget = "delete from monitor_alarm where customer_id = $1 and monitor_id = $2";
-    sqlx::query(forget).bind(customer).bind(monitor).execute(&mut **tx).await?;
+    let forget = sqlx::query(
+        "delete from monitor_alarm a
+         where a.customer_id = $1 and a.monitor_id = $3 and not exists (
+             select from test_case_state s
+             where s.customer_id = $1 and s.project_id = $2 and s.test_case_id = a.test_case_id
+               and s.monitor_id = $3 and s.until > now()
+         )",
+    );
+    forget.bind(customer).bind(project).bind(monitor).execute(&mut **tx).await?;
     Ok(())
 }
 

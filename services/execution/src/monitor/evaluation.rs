@@ -12,7 +12,7 @@ use assay_judge::{
     Rule, is_outage,
     monitor::{Finding, observe},
 };
-use assay_ledger::{change, execution, progress::execution::ExecutionState};
+use assay_ledger::{change, execution, monitor::lock_all, progress::execution::ExecutionState};
 use assay_proto::{
     CustomerId, ExecutionId, Fault, MonitorId, ProjectId,
     execution::{Monitor, MonitorActionKind},
@@ -94,6 +94,7 @@ async fn evaluate_execution(
 ) -> Result<(), Fault> {
     let project = ProjectId::from_record(&state.execution.project_id)?;
     let branch = state.execution.branch.as_deref().unwrap_or_default();
+    lock_all(tx, customer, &[project]).await?;
     let mut monitors = store::of_project(tx, customer, project).await?;
     let facts = store::facts(tx, customer, id).await?;
     monitors.retain(|monitor| rules::measures(monitor, branch, facts.is_of_default_branch));

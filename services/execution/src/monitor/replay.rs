@@ -100,14 +100,24 @@ impl Replay<'_> {
     ) -> Result<Vec<Ended>, Fault> {
         let _share = self.database.acquire(self.customer).await?;
         let of_branch = branch::condition("branch", "$7");
+        let part = |archived: &str| {
+            format!(
+                "(select id, request_time from execution e
+                  where customer_id = $1 and project_id = $2 and id >= $3 and id < $4 and {archived}
+                    and status in ('Completed', 'Canceled')
+                    and not is_merged
+                    and request_time >= coalesce($5, '-infinity')
+                    and request_time < coalesce($6, 'infinity')
+                    and case when $7 = '' then is_of_default_branch else {of_branch} end
+                    and exists (select from live_execution l where l.customer_id = $1 and l.id = e.id)
+                  order by id
+                  limit $8)"
+            )
+        };
+        // Archived executions have an index of their own. Both have rows in this order.
+        let (kept, archived) = (part("not archived"), part("archived"));
         let ended = sqlx::query_as(AssertSqlSafe(format!(
-            "select id, request_time from execution e
-             where customer_id = $1 and project_id = $2 and id >= $3 and id < $4
-               and status in ('Completed', 'Canceled')
-               and request_time >= coalesce($5, '-infinity')
-               and request_time < coalesce($6, 'infinity')
-               and case when $7 = '' then is_of_default_branch else {of_branch} end
-               and exists (select from live_execution l where l.customer_id = $1 and l.id = e.id)
+            "select id, request_time from ({kept} union all {archived}) as ended
              order by id
              limit $8"
         )));

@@ -90,7 +90,7 @@ impl monitor_service_server::MonitorService for MonitorService {
         let current = store::lock(&mut tx, customer, project, id).await?;
         let input = rules::valid(change.apply("monitor", &current, &current.data_version)?)?;
         if rules::begins_again(&current, &input) {
-            alarm::forget(&mut tx, customer, id).await?;
+            alarm::forget(&mut tx, customer, project, id).await?;
         }
         let monitor = store::update(&mut tx, customer, project, id, &input).await?;
         publish(&mut tx, &changed(customer, project, id, Action::Changed)?).await?;

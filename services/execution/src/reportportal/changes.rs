@@ -2,7 +2,7 @@
 
 use assay_database::begin;
 use assay_events::ExecutionAction;
-use assay_ledger::{execution::store as executions, settle::events::announce};
+use assay_ledger::{change, execution::store as executions, settle::events::announce};
 use assay_proto::{CustomerId, Fault, LaunchId};
 
 use super::{
@@ -33,7 +33,7 @@ impl Launches {
             store::describe(&mut *tx, customer, id, &description).await?;
         }
         if let Some(tags) = tags {
-            let has_ended = state.has_ended();
+            let (has_ended, before) = (state.has_ended(), state.execution.branch.clone());
             let changed = &mut state.execution;
             state.statistic.tags.clone_from(&tags);
             changed.tags = tags;
@@ -43,6 +43,11 @@ impl Launches {
                 changed.build = build.or(changed.build.take());
             }
             executions::relabel(&mut tx, customer, &mut state).await?;
+            let has_no_results =
+                state.statistic.test_cases_pending == state.statistic.test_cases_total;
+            if state.execution.branch != before && has_no_results {
+                change::rebase(&mut tx, customer, &mut state).await?;
+            }
             if !has_ended {
                 announce(&mut tx, customer, &state, ExecutionAction::Progressed, &[]).await?;
             }

@@ -3,6 +3,7 @@
 use assay_auth::Caller;
 use assay_database::begin;
 use assay_ledger::{
+    change,
     execution::{rules::can_cancel, store as executions},
     progress::report::Ending,
     settle::end_execution,
@@ -64,6 +65,10 @@ impl Launches {
             withdraw(&mut tx, customer, *execution).await?;
         }
         merging::merge(&mut tx, customer, &sources, target).await?;
+        let merged = store::find(&mut *tx, customer, target).await?;
+        if let Some((_, merged)) = merged.and_then(|launch| launch.execution) {
+            change::leave_out(&mut tx, customer, merged, &executions).await?;
+        }
         store::finish(&mut *tx, customer, target).await?;
         days::leave_out(&mut tx, customer, &executions).await?;
         execution_time::store::leave_out(&mut tx, customer, &executions).await?;

@@ -108,7 +108,8 @@ pub(super) async fn of(
     Ok(Grid { executions, cases, next_cursor })
 }
 
-/// Returns the latest executions of a set, the latest last.
+/// Returns the latest executions of a set, the latest last. Those of launches that were merged into another one are
+/// left out: it shows their results.
 async fn executions(
     db: &PgPool,
     customer: CustomerId,
@@ -122,6 +123,7 @@ async fn executions(
              from live_execution
              where customer_id = $1 and test_set_id = $2 and ($3::text is null or branch = $3)
                and ($4::uuid is null or environment_id = $4)
+               and not is_merged
              order by id desc
              limit $5
          ) as latest

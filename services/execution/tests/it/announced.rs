@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use assay_execution::{publish_expired, publish_waiting};
 use assay_proto::{
     TestResult,
-    execution::{CreateKnownFailureInput, OpenExecutionInput, ReviewInput},
+    execution::{CreateKnownFailureInput, MuteInput, OpenExecutionInput, ReviewInput},
 };
 use serde_json::{Value, json};
 
@@ -213,6 +213,18 @@ async fn the_end_of_a_known_failure_is_announced_a_day_before() -> Result<()> {
     assert_eq!(
         (&expiring["SourceId"], &expiring["ProjectId"]),
         (&json!(known.id), &json!(world.project))
+    );
+
+    let longer = MuteInput { every_case: true, muted_until: Some(in_days(20)) };
+    let result = Some(TestResult::Failed.into());
+    let longer = ReviewInput { result, known: Some(longer), ..accepted() };
+    review(&world, &execution, longer).await?;
+    world.change("update known_failure set muted_until = now() + interval '23 hours'").await?;
+    publish_expired(&world.db).await?;
+    assert_eq!(
+        events(&world, "known_failure.expiring").await?.len(),
+        2,
+        "a review has prolonged it"
     );
     Ok(())
 }

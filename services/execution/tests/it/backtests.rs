@@ -99,6 +99,17 @@ async fn another_gate_shows_what_it_would_have_blocked_and_let_through() -> Resu
 }
 
 #[tokio::test]
+async fn executions_whose_results_are_those_of_another_one_are_not_replayed() -> Result<()> {
+    let world = World::new().await?;
+    run(&world, "main", json!([passed("a")])).await?;
+    run(&world, "part", json!([passed("a")])).await?;
+    // As a merge of launches marks it.
+    world.change("update execution set is_merged = true where branch = 'part'").await?;
+    assert_eq!(backtest(&world, None).await?.executions, 1);
+    Ok(())
+}
+
+#[tokio::test]
 async fn other_thresholds_judge_failures_again_by_the_history_that_they_had() -> Result<()> {
     let world = World::new().await?;
     let flaky = ["", "lost", "", "lost", "", "lost", "", "lost"];

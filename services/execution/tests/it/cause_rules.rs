@@ -1,6 +1,7 @@
 //! Rules of a project for the causes of its failures.
 
 mod incidents;
+mod order;
 mod recount;
 
 use anyhow::Result;

@@ -41,6 +41,11 @@ async fn a_grid_has_the_results_of_the_latest_executions() -> Result<()> {
     let failing = grid(GetGridRequest { failing: true, ..Default::default() }).await?;
     assert_eq!(shown(&failing), [pair("a", "PF-"), pair("b", "F-P")]);
 
+    // As a merge of launches marks it.
+    world.change("update execution set is_merged = true where branch = 'other'").await?;
+    let merged = grid(GetGridRequest::default()).await?;
+    assert_eq!(shown(&merged), shown(&main), "its results are those of another execution");
+
     let part = GetGridRequest { branch, executions: Some(1), limit: Some(1), ..Default::default() };
     let page = grid(part.clone()).await?;
     assert_eq!(shown(&page), [pair("b", "P")]);

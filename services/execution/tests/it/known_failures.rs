@@ -104,6 +104,8 @@ async fn a_known_failure_is_muted_in_later_executions_until_its_date() -> Result
     assert_eq!(known(&world).await?[0].last_seen, second.request_time);
     let other = run(&world, "main", json!([failed("a", "another cause")])).await?;
     assert_eq!(open_points(&world, &other).await?, (0, 1));
+    run(&world, "main", json!([failed("b", "lost")])).await?;
+    assert_eq!(known(&world).await?[0].last_seen, second.request_time, "of this test and cause");
 
     let update = UpdateKnownFailureRequest {
         project_id: world.project.clone(),

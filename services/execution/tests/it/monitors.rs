@@ -2,6 +2,8 @@
 
 mod backtest;
 mod branches;
+mod changed;
+mod concurrent;
 
 use anyhow::Result;
 use assay_execution::{evaluate_monitors, roll_up};

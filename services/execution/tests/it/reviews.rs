@@ -1,6 +1,7 @@
 //! Reviewing test reports.
 
 mod concurrent;
+mod order;
 mod undo;
 
 use anyhow::Result;

@@ -187,3 +187,13 @@ async fn a_canceled_execution_stays_canceled() -> Result<()> {
     assert_eq!(world.execution(&execution.id).await?.result, canceled.result);
     Ok(())
 }
+
+#[tokio::test]
+async fn an_execution_that_cannot_be_read_is_not_passed_over() -> Result<()> {
+    let world = World::new().await?;
+    run(&world, "main", json!([passed("a")])).await?;
+    assert_eq!(world.differences().await?, 0);
+    world.change("alter view live_execution rename column has_failed to unknown").await?;
+    assert!(world.differences().await.is_err(), "it is not known whether it differs");
+    Ok(())
+}

@@ -1,6 +1,6 @@
 //! The executions that the results of a new execution are compared with.
 
-use assay_proto::{CustomerId, Fault};
+use assay_proto::{CustomerId, ExecutionId, Fault};
 use sqlx::{PgExecutor, PgTransaction};
 use uuid::Uuid;
 
@@ -51,6 +51,29 @@ pub async fn shown(
     state: &ExecutionState,
 ) -> Result<Vec<Uuid>, Fault> {
     store::of_first_branch(db, customer, &state.baseline, SHOWN).await
+}
+
+/// Chooses the baseline of a locked execution again, after its branch has changed and before it has results.
+pub async fn rebase(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    state: &mut ExecutionState,
+) -> Result<(), Fault> {
+    let id = ExecutionId::from_record(&state.execution.id)?;
+    state.default_branch = store::default_branch(tx, customer, id).await?;
+    state.baseline = baseline(tx, customer, state).await?;
+    store::rebase(tx, customer, id, state).await
+}
+
+/// Leaves executions out of all later baselines, and out of that of the one into which they are merged, which has no
+/// results yet: theirs would be compared with themselves.
+pub async fn leave_out(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    merged: ExecutionId,
+    executions: &[ExecutionId],
+) -> Result<(), Fault> {
+    store::leave_out(tx, customer, merged, executions).await
 }
 
 /// Leaves out the earliest executions, so that the latest ones of both branches remain.

@@ -55,6 +55,57 @@ pub(super) async fn ended(
     Ok(ended.fetch_all(&mut **tx).await?)
 }
 
+/// Returns the default branch that the project had when an execution was requested.
+pub(super) async fn default_branch(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+) -> Result<String, Fault> {
+    let branch = "select default_branch from execution where customer_id = $1 and id = $2";
+    Ok(sqlx::query_scalar(branch).bind(customer).bind(id).fetch_one(&mut **tx).await?)
+}
+
+/// Stores the baseline of a locked execution whose branch has changed.
+pub(super) async fn rebase(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+    state: &ExecutionState,
+) -> Result<(), Fault> {
+    let rebase = sqlx::query(
+        "update execution set baseline = $3, is_of_default_branch = $4
+         where customer_id = $1 and id = $2",
+    );
+    let rebase = rebase.bind(customer).bind(id).bind(&state.baseline);
+    rebase.bind(state.is_of_default_branch()).execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Marks executions as merged into one without results, and takes them out of its baseline.
+pub(super) async fn leave_out(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    merged: ExecutionId,
+    executions: &[ExecutionId],
+) -> Result<(), Fault> {
+    for statement in [
+        "update execution set is_merged = true
+         where customer_id = $1 and id = any($3) and id <> $2",
+        "update execution
+         set baseline = array(
+             select earlier.id from unnest(baseline) with ordinality as earlier (id, nr)
+             where earlier.id <> all($3)
+             order by nr
+         )
+         where customer_id = $1 and id = $2 and baseline && $3
+           and test_cases_pending = test_cases_total",
+    ] {
+        let statement = sqlx::query(statement).bind(customer).bind(merged).bind(executions);
+        statement.execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
 /// Returns the first ones of these executions that have the branch of the very first one.
 pub(super) async fn of_first_branch(
     db: impl PgExecutor<'_>,

@@ -7,10 +7,11 @@ use assay_events::{EventType, Received, RecordKind};
 use assay_fair::Throttle;
 use assay_proto::{CustomerId, Fault, ProjectId, events::RecordChanged};
 use assay_records::Action;
-use sqlx::{PgExecutor, PgPool};
+use sqlx::{PgPool, PgTransaction};
 use uuid::Uuid;
 
 use super::store::ALL_PROJECTS;
+use crate::monitor::lock_all;
 
 /// Returns the condition that a test case or a test set was not deleted. `$1` is its customer; the
 /// arguments are the SQL of its project and of its id.
@@ -39,11 +40,12 @@ pub fn deleted(event: &Received) -> Result<Option<(ProjectId, Uuid)>, Fault> {
 /// Inserts deleted records, except those of deleted projects, which nobody can see. Deletes the states and
 /// the alarms of deleted test cases.
 pub async fn insert(
-    db: impl PgExecutor<'_>,
+    tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     records: &[(ProjectId, Uuid)],
 ) -> Result<(), Fault> {
     let (projects, ids): (Vec<ProjectId>, Vec<Uuid>) = records.iter().copied().unzip();
+    lock_all(tx, customer, &projects).await?;
     let insert = sqlx::query(
         "with gone as (
              select project_id, id from unnest($2::uuid[], $3::uuid[]) as gone (project_id, id)
@@ -64,7 +66,7 @@ pub async fn insert(
          )
          on conflict on constraint deleted_record_pkey do nothing",
     );
-    insert.bind(customer).bind(projects).bind(ids).bind(ALL_PROJECTS).execute(db).await?;
+    insert.bind(customer).bind(projects).bind(ids).bind(ALL_PROJECTS).execute(&mut **tx).await?;
     Ok(())
 }
 

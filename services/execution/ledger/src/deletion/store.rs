@@ -60,6 +60,8 @@ pub async fn insert(
     .execute(&mut **tx)
     .await?;
     for statement in [
+        // Before the states of test cases, as the evaluation of monitors does it.
+        "select from monitor where customer_id = $1 and $2 in (project_id, $3) order by id for update",
         "delete from retention where customer_id = $1 and $2 in (project_id, $3)",
         "delete from known_failure where customer_id = $1 and $2 in (project_id, $3)",
         "delete from cause_rule where customer_id = $1 and $2 in (project_id, $3)",

@@ -3,7 +3,7 @@
 use assay_auth::Caller;
 use assay_fingerprint::Fingerprint;
 use assay_proto::{
-    CustomerId, Fault, KnownFailureId, OnConstraint, ProjectId, ReviewId, TestCaseId, Timestamp,
+    CustomerId, Fault, KnownFailureId, OnConstraint, ProjectId, TestCaseId, Timestamp,
     execution::{FailureMatch, KnownFailure, KnownFailureInput},
 };
 use assay_records::Action;
@@ -15,21 +15,33 @@ use sqlx::{
 
 use super::rules::{LONGEST, MOST, NewKnownFailure};
 
-/// Reads known failures. `rest` selects and orders them.
+/// Reads known failures, with the last execution of each. `rest` selects and orders them. That of a test case is sought
+/// among the reports of this test case: other test cases may have had the cause a million times since.
 fn select(rest: &'static str) -> QueryAs<'static, Postgres, KnownFailure, PgArguments> {
     let columns = KnownFailure::COLUMNS;
     sqlx::query_as(AssertSqlSafe(format!(
         "select {columns} from known_failure k
          left join lateral (
-             select e.request_time, r.test_case_name
-             from kept_failure f
-             join execution e on e.customer_id = f.customer_id and e.id = f.execution_id
-             join test_report r on r.customer_id = f.customer_id and r.id = f.test_report_id
-             where f.customer_id = k.customer_id and f.project_id = k.project_id
-               and f.fingerprint = k.fingerprint
-               and (k.test_case_id is null or f.test_case_id = k.test_case_id)
-             order by f.execution_id desc
-             limit 1
+             (select e.request_time, r.test_case_name
+              from kept_failure f
+              join execution e on e.customer_id = f.customer_id and e.id = f.execution_id
+              join test_report r on r.customer_id = f.customer_id and r.id = f.test_report_id
+              where f.customer_id = k.customer_id and f.project_id = k.project_id
+                and f.fingerprint = k.fingerprint and k.test_case_id is null
+              order by f.execution_id desc
+              limit 1)
+             union all
+             (select e.request_time, r.test_case_name
+              from test_report r
+              join execution e on e.customer_id = r.customer_id and e.id = r.execution_id
+              where r.customer_id = k.customer_id and r.test_case_id = k.test_case_id
+                and e.expired_at is null and exists (
+                    select from failure f
+                    where f.customer_id = r.customer_id and f.test_report_id = r.id
+                      and f.fingerprint = k.fingerprint
+                )
+              order by r.execution_id desc
+              limit 1)
          ) as last on true
          {rest}"
     )))
@@ -181,38 +193,6 @@ pub async fn delete(
     if done.rows_affected() == 0 { Err(Fault::NotFound("known failure")) } else { Ok(()) }
 }
 
-/// Takes back what a review has made known: deletes what it has created, and restores what it has changed.
-/// Returns what was changed and deleted.
-pub async fn undo(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    project: ProjectId,
-    review: ReviewId,
-) -> Result<Vec<(KnownFailureId, Action)>, Fault> {
-    let delete = sqlx::query_scalar(
-        "delete from known_failure
-         where customer_id = $1 and project_id = $2 and review_id = $3 and before_review is null
-         returning id",
-    );
-    let delete = delete.bind(customer).bind(project).bind(review);
-    let deleted: Vec<KnownFailureId> = delete.fetch_all(&mut **tx).await?;
-    let restore = sqlx::query_scalar(
-        "update known_failure
-         set ticket = before_review ->> 'Ticket', comment = before_review ->> 'Comment',
-             muted_until = (before_review ->> 'MutedUntil')::timestamptz,
-             is_expired = (before_review ->> 'IsExpired')::bool,
-             is_announced = is_announced
-                 and (before_review ->> 'MutedUntil')::timestamptz <= muted_until,
-             review_id = null, before_review = null, revision = revision + 1
-         where customer_id = $1 and project_id = $2 and review_id = $3
-         returning id",
-    );
-    let restore = restore.bind(customer).bind(project).bind(review);
-    let restored: Vec<KnownFailureId> = restore.fetch_all(&mut **tx).await?;
-    let deleted = deleted.into_iter().map(|id| (id, Action::Deleted));
-    Ok(deleted.chain(restored.into_iter().map(|id| (id, Action::Changed))).collect())
-}
-
 /// Lists the test cases that a cause has made fail in these days, by their ids.
 pub async fn matches(
     db: &PgPool,
@@ -262,6 +242,15 @@ pub async fn follow(
     project: ProjectId,
     (before, now): (&[Vec<u8>], &[Vec<u8>]),
 ) -> Result<Vec<(KnownFailureId, Action)>, Fault> {
+    // In the order of those that a review makes, so that the two do not deadlock.
+    let lock = sqlx::query(
+        "select from known_failure
+         where customer_id = $1 and project_id = $2
+           and (fingerprint = any($3) or fingerprint = any($4))
+         order by fingerprint, test_case_id
+         for update",
+    );
+    lock.bind(customer).bind(project).bind(before).bind(now).execute(&mut **tx).await?;
     let copy = sqlx::query_as(
         "insert into known_failure (customer_id, id, project_id, fingerprint, test_case_id, headline,
              ticket, comment, muted_until, created_by_id, created_by, created_at, is_expired, is_announced,

@@ -1,28 +1,24 @@
 //! The state of an execution. Its row is locked while the state changes.
 
+mod created;
 mod published;
 #[cfg(test)]
 mod tests;
 
-use assay_auth::Caller;
 use assay_proto::{
-    EnumColumn, ExecutionId, ExecutionStatistic, ExecutionStatus, LONGEST_DURATION, ProjectId,
-    TestReportId, TestResult, TestSetId, Timestamp,
-    catalog::{Gate, Snapshot},
+    EnumColumn, ExecutionStatistic, ExecutionStatus, LONGEST_DURATION, TestResult, Timestamp,
+    catalog::Gate,
     events::FailedTestCase,
-    execution::{Execution, ExecutionMode, OpenExecutionInput},
+    execution::{Execution, ExecutionMode},
     worst,
 };
 use uuid::Uuid;
 
-use crate::{
-    origin::Origin,
-    progress::{
-        instance::Outcome,
-        report::TestReportState,
-        rules::{earliest, overall},
-        totals::ReportTotals,
-    },
+use crate::progress::{
+    instance::Outcome,
+    report::TestReportState,
+    rules::{earliest, overall},
+    totals::ReportTotals,
 };
 
 /// The results of which an execution counts the ended reports.
@@ -60,8 +56,8 @@ pub struct ExecutionState {
     pub first_failure: Option<FailedTestCase>,
     /// The end of a backdated execution.
     pub past_end: Option<Timestamp>,
-    /// The branch whose executions are the series of a branch without any. Set for new executions
-    /// only.
+    /// The branch whose executions are the series of a branch without any. Set for new executions, and after
+    /// [the branch has changed](crate::change::rebase).
     #[sqlx(skip)]
     pub default_branch: String,
     /// The rules for the verdict. Set for new executions only.
@@ -73,111 +69,9 @@ pub struct ExecutionState {
 }
 
 impl ExecutionState {
-    /// Creates an execution of a test set that was copied from the catalog.
-    pub fn new(
-        caller: &Caller,
-        id: ExecutionId,
-        (project, set): (ProjectId, TestSetId),
-        snapshot: Snapshot,
-        origin: Origin,
-        mode: ExecutionMode,
-    ) -> Self {
-        let id = id.to_string();
-        let (subject, environment) = (snapshot.subject.as_ref(), snapshot.environment.as_ref());
-        let mut execution = Execution {
-            id: id.clone(),
-            project_id: project.to_string(),
-            test_set_id: set.to_string(),
-            test_set_name: snapshot.test_set_name,
-            software_version_id: subject.map(|subject| subject.id.clone()),
-            software_version: subject.map(|subject| subject.identifier.clone()),
-            software_name: subject.map(|subject| subject.name.clone()),
-            environment_id: environment.map(|environment| environment.id.clone()),
-            environment_name: environment.map(|environment| environment.name.clone()),
-            request_user: caller.name.to_string(),
-            tags: origin.tags.or(snapshot.tags).unwrap_or_default(),
-            branch: origin.branch,
-            commit: origin.commit,
-            build: origin.build,
-            ci_url: origin.ci_url,
-            stop_on_failure: snapshot.stop_on_failure,
-            time_out: snapshot.time_out,
-            ..Execution::default()
-        };
-        execution.set_status(ExecutionStatus::Queued);
-        execution.set_result(TestResult::NotExecuted);
-        let statistic = ExecutionStatistic {
-            execution_id: id,
-            environment_id: execution.environment_id.clone(),
-            environment_name: execution.environment_name.clone(),
-            software_version_id: execution.software_version_id.clone(),
-            software_version: execution.software_version.clone(),
-            software_name: execution.software_name.clone(),
-            tags: execution.tags.clone(),
-            ..ExecutionStatistic::default()
-        };
-        let requested_by_id = caller.user.to_string();
-        let mode = mode.into();
-        let (default_branch, gate) = (snapshot.default_branch, snapshot.gate.unwrap_or_default());
-        Self {
-            execution,
-            statistic,
-            mode,
-            requested_by_id,
-            default_branch,
-            gate,
-            revision: 1,
-            ..Self::default()
-        }
-    }
-
-    /// Backdates a new execution. Its id has the time of its request, by which lists
-    /// and histories are ordered.
-    pub fn move_to_past(&mut self, request_time: Timestamp, end: Timestamp) {
-        let seconds = u64::try_from(request_time.0.timestamp()).unwrap_or_default();
-        let time = numbered(seconds, request_time.0.timestamp_subsec_nanos(), 0);
-        let id = Uuid::new_v7(time).to_string();
-        self.execution.id.clone_from(&id);
-        self.statistic.execution_id = id;
-        self.execution.request_time = Some(request_time);
-        self.past_end = Some(end);
-    }
-
     /// Whether the results were imported after the fact.
     pub fn is_past(&self) -> bool {
         self.past_end.is_some()
-    }
-
-    /// Returns the ids of new reports. `first` is the number of the first one in the execution, from 0.
-    /// They have the time of the execution, so that their results are in the partitions that are kept
-    /// until it expires.
-    pub fn ids_of_reports(&self, first: i32) -> impl Iterator<Item = TestReportId> + use<> {
-        let id: Uuid = self.execution.id.parse().unwrap_or_default();
-        let (seconds, nanoseconds) =
-            id.get_timestamp().map(|time| time.to_unix()).unwrap_or_default();
-        let first = u64::try_from(first).unwrap_or_default();
-        (first..)
-            .map(move |number| TestReportId(Uuid::new_v7(numbered(seconds, nanoseconds, number))))
-    }
-
-    /// Opens a new execution: it adopts test cases as their results arrive.
-    pub fn open(&mut self, input: &OpenExecutionInput, grace_in_sec: i32) {
-        let execution = &mut self.execution;
-        execution.is_open = true;
-        execution.key.clone_from(&input.key);
-        execution.reporters = input.reporters;
-        execution.grace_in_sec = Some(grace_in_sec);
-        // Its clients run the tests, and no list says which have not started.
-        execution.stop_on_failure = false;
-        execution.set_status(ExecutionStatus::Running);
-    }
-
-    /// Whether a new execution is of the default branch, or of no branch.
-    pub fn is_of_default_branch(&self) -> bool {
-        self.execution
-            .branch
-            .as_ref()
-            .is_none_or(|one| one.is_empty() || *one == self.default_branch)
     }
 
     pub fn mode(&self) -> ExecutionMode {
@@ -317,12 +211,4 @@ fn totals(reports: &[TestReportState]) -> ReportTotals {
         finish_date_time: published().filter_map(|report| report.finish_date_time).max(),
         total_duration_in_sec: reports.iter().map(|report| report.total_duration_in_sec).sum(),
     }
-}
-
-/// Number of bits of the number in the id of a report.
-const NUMBER_BITS: u8 = 20;
-
-/// Returns the time of an id. Ids of the same time are in the order of the numbers.
-fn numbered(seconds: u64, nanoseconds: u32, number: u64) -> uuid::Timestamp {
-    uuid::Timestamp::from_unix_time(seconds, nanoseconds, number.into(), NUMBER_BITS)
 }

@@ -101,7 +101,14 @@ impl Facts<'_> {
     fn pass_rate(self, least: f64) -> RuleOutcome {
         let (passed, executed) = (self.statistic.test_cases_passed, self.executed());
         let rate = 100.0 * f64::from(passed) / f64::from(executed.max(1));
-        let message = format!("{rate:.1} % passed, at least {least} % required");
+        // Rounded down, so that a rate that is too low does not look like the required one.
+        let tenths = 1000 * i64::from(passed) / i64::from(executed.max(1));
+        let message = format!(
+            "{passed} of {} passed ({}.{} %), at least {least} % required",
+            test_cases(executed),
+            tenths / 10,
+            tenths % 10
+        );
         outcome("PassRate", rate >= least, message)
     }
 
@@ -193,6 +200,36 @@ mod tests {
             unmet(Facts { not_executed: &missing, ..facts }, &required),
             ["RequiredTestCases"]
         );
+    }
+
+    #[test]
+    fn a_pass_rate_that_is_too_low_does_not_look_like_the_required_one() {
+        let outcome = |passed, failed, least| {
+            let statistic = ExecutionStatistic {
+                test_cases_passed: passed,
+                test_cases_failed: failed,
+                ..Default::default()
+            };
+            let facts = Facts {
+                status: ExecutionStatus::Completed,
+                statistic: &statistic,
+                changes: &ChangeCounts::default(),
+                new_failures: 0,
+                not_executed: &[],
+            };
+            let RuleOutcome { is_met, message, .. } = facts.pass_rate(least);
+            (is_met, message)
+        };
+        for (passed, failed, least, is_met, message) in [
+            (2999, 1, 100.0, false, "2999 of 3000 test cases passed (99.9 %)"),
+            (899, 101, 90.0, false, "899 of 1000 test cases passed (89.9 %)"),
+            (333, 667, 33.3, true, "333 of 1000 test cases passed (33.3 %)"),
+            (1, 0, 100.0, true, "1 of 1 test case passed (100.0 %)"),
+            (0, 0, 0.0, true, "0 of 0 test cases passed (0.0 %)"),
+        ] {
+            let message = format!("{message}, at least {least} % required");
+            assert_eq!(outcome(passed, failed, least), (is_met, message));
+        }
     }
 
     #[test]

@@ -141,14 +141,19 @@ pub(super) async fn mute(
                and (test_report_id = any($11) or fingerprint = any($5))
          ) as failed
          group by project_id, fingerprint, test_case_id
+         -- In one order, so that reviews of the same causes do not deadlock.
+         order by fingerprint, test_case_id
          on conflict on constraint known_failure_cause_key do update
          set ticket = excluded.ticket, comment = excluded.comment,
              muted_until = excluded.muted_until, revision = known_failure.revision + 1,
              is_expired = known_failure.is_expired and excluded.muted_until <= now(),
+             is_announced = known_failure.is_announced
+                 and excluded.muted_until <= known_failure.muted_until,
              review_id = excluded.review_id,
              before_review = jsonb_build_object(
                  'Ticket', known_failure.ticket, 'Comment', known_failure.comment,
-                 'MutedUntil', known_failure.muted_until, 'IsExpired', known_failure.is_expired
+                 'MutedUntil', known_failure.muted_until, 'IsExpired', known_failure.is_expired,
+                 'IsAnnounced', known_failure.is_announced
              )
          returning id, xmax = 0",
     );

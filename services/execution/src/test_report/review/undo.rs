@@ -52,7 +52,7 @@ pub(in crate::test_report) async fn undo(
         return Err(reviewed_since(&judgements, ids.len()));
     }
     let project = ProjectId::from_record(&state.execution.project_id)?;
-    let known = known_failure::store::undo(tx, customer, project, id).await?;
+    let known = known_failure::undo::undo(tx, customer, project, id).await?;
     if !known.is_empty() && !caller.may(Permission::Accept) {
         return Err(Fault::Forbidden("this needs the permission Accept".to_owned()));
     }

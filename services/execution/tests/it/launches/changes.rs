@@ -2,11 +2,14 @@
 
 use anyhow::Result;
 use assay_execution::roll_up;
-use assay_proto::{TestResult, execution::UpdateLaunchRequest};
+use assay_proto::{ResultChange, TestResult, execution::UpdateLaunchRequest};
 use serde_json::json;
 
 use super::{counts, steps};
-use crate::world::{World, fields, reason};
+use crate::{
+    changes::reports,
+    world::{World, fields, reason},
+};
 
 #[tokio::test]
 async fn merged_launches_are_one_execution() -> Result<()> {
@@ -45,6 +48,37 @@ async fn merged_launches_are_one_execution() -> Result<()> {
         let again = world.merge(&[&one.id, &other.id]).await.unwrap_err();
         assert_eq!(reason(&again), "launch_ended");
     }
+    Ok(())
+}
+
+/// Reports a launch with these tests and their statuses. Returns its id and that of its execution.
+async fn report(world: &World, tests: &[(&str, &str)]) -> Result<(String, String)> {
+    let launch = world.start_launch("Merged").await?;
+    for (name, status) in tests {
+        launch.test(name, status).await?;
+    }
+    let execution = launch.finish().await?;
+    world.close_launches().await?;
+    Ok((launch.id, execution))
+}
+
+#[tokio::test]
+async fn results_of_merged_launches_count_once_in_the_history_of_their_tests() -> Result<()> {
+    let world = World::new().await?;
+    report(&world, &[("pays", "PASSED"), ("ships", "PASSED")]).await?;
+    let (one, _) = report(&world, &[("pays", "FAILED")]).await?;
+    let (other, _) = report(&world, &[("ships", "PASSED")]).await?;
+    let merged = world.merge(&[&one, &other]).await?;
+    world.close_launches().await?;
+
+    let merged = world.execution(&merged).await?;
+    let failed = reports(&world, &merged).await?;
+    let failed = failed.iter().find(|entry| entry.test_case_identifier == "pays").unwrap();
+    assert_eq!(failed.change(), ResultChange::New, "{}", failed.change_reason);
+    let (_, later) = report(&world, &[("pays", "FAILED")]).await?;
+    let still = reports(&world, &world.execution(&later).await?).await?.remove(0);
+    assert_eq!(still.change_reason, "fails for the 2nd time in a row");
+    assert_eq!(world.differences().await?, 0);
     Ok(())
 }
 
@@ -123,6 +157,29 @@ async fn attributes_become_tags_and_the_origin_also_after_the_start() -> Result<
     );
     let logs = "select count(*) from artifact where name = 'launch.log' and size = 10";
     assert_eq!(world.count(logs).await?, 1, "the description");
+    assert_eq!(world.differences().await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_launch_is_compared_with_the_branch_that_it_names_after_its_start() -> Result<()> {
+    let world = World::new().await?;
+    let report = async |status: &str| {
+        let launch = world.start_launch("Nightly").await?;
+        launch.test("pays", status).await?;
+        let body = json!({ "attributes": [{ "key": "branch", "value": "feature" }] });
+        let body = body.to_string().into();
+        let request = UpdateLaunchRequest { launch_id: launch.id.clone(), body };
+        world.launch_service().update_launch(world.user.call(request)).await?;
+        let id = launch.finish().await?;
+        world.close_launches().await?;
+        anyhow::Ok(world.execution(&id).await?)
+    };
+    report("PASSED").await?;
+    let failed = reports(&world, &report("FAILED").await?).await?.remove(0);
+    assert_eq!(failed.change_reason, "passed in all of its last 1 run");
+    let of_default = "select count(*) from execution where is_of_default_branch";
+    assert_eq!(world.count(of_default).await?, 0, "monitors of the default branch leave it alone");
     assert_eq!(world.differences().await?, 0);
     Ok(())
 }

@@ -49,6 +49,7 @@ pub async fn insert(
     row.set("idempotent_request", idempotent.map(|idempotent| &idempotent.request));
     row.set("baseline", &baseline);
     row.set("is_of_default_branch", state.is_of_default_branch());
+    row.set("default_branch", &state.default_branch);
     describe(&mut row, state);
     set_progress(&mut row, state);
     set_times(&mut row, state);
