@@ -37,9 +37,9 @@ pub struct Ended<'e> {
 pub struct Failures {
     /// Those that are new or have another cause than before, and are not muted.
     pub new: i32,
-    /// Those of flaky tests.
+    /// Those of flaky tests that are not muted.
     pub flaky: i32,
-    /// Those of tests that were flaky when they were judged first.
+    /// Those of tests that were flaky when they were judged first, and are not muted.
     pub were_flaky: i32,
 }
 
@@ -71,8 +71,8 @@ impl Failures {
     fn count(&mut self, failure: &Failing, change: ResultChange) {
         let is_new = matches!(change, ResultChange::New | ResultChange::CauseChanged);
         self.new += i32::from(is_new && !failure.is_muted);
-        self.flaky += i32::from(change == ResultChange::Flaky);
-        self.were_flaky += i32::from(failure.change() == ResultChange::Flaky);
+        self.flaky += i32::from(change == ResultChange::Flaky && !failure.is_muted);
+        self.were_flaky += i32::from(failure.change() == ResultChange::Flaky && !failure.is_muted);
     }
 }
 

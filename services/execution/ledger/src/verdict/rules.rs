@@ -93,23 +93,27 @@ impl Facts<'_> {
     }
 
     fn flaky_tests(self, most: i32) -> RuleOutcome {
-        let count = self.changes.flaky;
+        let count = self.changes.flaky - self.changes.muted_flaky;
         let message = format!("{}, at most {most} allowed", number(count, "flaky test"));
         outcome("FlakyTests", count <= most, message)
     }
 
+    /// Muted failures count neither as passed nor as executed.
     fn pass_rate(self, least: f64) -> RuleOutcome {
-        let (passed, executed) = (self.statistic.test_cases_passed, self.executed());
+        let muted = self.changes.muted;
+        let (passed, executed) = (self.statistic.test_cases_passed, self.executed() - muted);
         let rate = 100.0 * f64::from(passed) / f64::from(executed.max(1));
         // Rounded down, so that a rate that is too low does not look like the required one.
         let tenths = 1000 * i64::from(passed) / i64::from(executed.max(1));
+        let without = if muted > 0 { format!(" without {muted} muted") } else { String::new() };
         let message = format!(
-            "{passed} of {} passed ({}.{} %), at least {least} % required",
+            "{passed} of {}{without} passed ({}.{} %), at least {least} % required",
             test_cases(executed),
             tenths / 10,
             tenths % 10
         );
-        outcome("PassRate", rate >= least, message)
+        // If all of them are muted, none is left that could be too many.
+        outcome("PassRate", rate >= least || (executed == 0 && muted > 0), message)
     }
 
     fn required_test_cases(self, required: usize) -> RuleOutcome {
@@ -193,6 +197,10 @@ mod tests {
         let rate = |least| Gate { min_pass_rate: Some(least), ..gate() };
         assert!(unmet(facts, &rate(90.0)).is_empty());
         assert_eq!(unmet(facts, &rate(90.1)), ["PassRate"]);
+        assert!(unmet(of_muted, &rate(100.0)).is_empty());
+        let muted_flaky = ChangeCounts { muted: 1, flaky: 2, muted_flaky: 1, ..Default::default() };
+        let one_flaky = Gate { max_flaky_tests: Some(1), ..gate() };
+        assert!(unmet(Facts { changes: &muted_flaky, ..facts }, &one_flaky).is_empty());
         let required = Gate { required_test_cases: vec!["a".to_owned()], ..gate() };
         assert!(unmet(facts, &required).is_empty());
         let missing = ["a".to_owned()];
