@@ -9,7 +9,7 @@ use serde::{
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-use super::status::{complete, explanation, result};
+use super::status::{add, complete, explanation, result};
 use crate::{
     Attachment, Attempt, Format, Head, Nature, Problem, Property, Retry, Sink, Step, Test,
     durations::duration,
@@ -20,6 +20,9 @@ use crate::{
     times::time,
     values::inline,
 };
+
+/// Maximum number of steps of a scenario that its result follows from. Fewer are kept.
+const MOST_READ: usize = 10_000;
 
 /// The format of Cucumber JSON.
 pub struct CucumberJson;
@@ -109,7 +112,8 @@ impl Elements for Feature<'_, '_> {
         let Some(mut element) = sequence.next_element::<Element>()? else { return Ok(false) };
         let has_result = |step: &ReportedStep| !step.result.status.0.is_empty();
         if element.r#type.0 == "background" {
-            self.background = element.steps.0;
+            // Cucumber for Ruby writes the hooks of the scenario here.
+            self.background = element.take_steps();
             self.background.retain(has_result);
         } else {
             let background = std::mem::take(&mut self.background);
@@ -155,7 +159,9 @@ struct Element {
     name: Name,
     tags: List<Tag, MOST_LABELS>,
     before: List<ReportedStep, MOST_STEPS>,
-    steps: List<ReportedStep, MOST_STEPS>,
+    steps: List<ReportedStep, MOST_READ>,
+    /// Hooks around the scenario, of which Cucumber for Ruby writes those that failed.
+    around: List<ReportedStep, MOST_STEPS>,
     after: List<ReportedStep, MOST_STEPS>,
     start_timestamp: Text<64>,
     /// Result and place in reports of Behave.
@@ -170,6 +176,9 @@ struct ReportedStep {
     name: Text<STEP>,
     result: StepResult,
     embeddings: List<Embedding, MOST_ATTACHMENTS>,
+    /// Hooks of the step, which may fail although the step passed.
+    before: List<ReportedStep, MOST_STEPS>,
+    after: List<ReportedStep, MOST_STEPS>,
 }
 
 #[derive(Default, Deserialize)]
@@ -228,7 +237,24 @@ impl<'de> Visitor<'de> for TagVisitor {
 }
 
 impl Element {
-    fn into_test(self) -> Test {
+    /// Removes the hooks and steps, in their order. Hooks of steps matter if they failed.
+    fn take_steps(&mut self) -> Vec<ReportedStep> {
+        let has_failed = |hook: &ReportedStep| Nature::of(result(&hook.result.status.0)).is_some();
+        let mut steps = hooks("Before", &mut self.before);
+        for mut step in std::mem::take(&mut self.steps.0) {
+            let before = hooks("BeforeStep", &mut step.before);
+            let after = hooks("AfterStep", &mut step.after);
+            steps.extend(before.into_iter().filter(has_failed));
+            steps.push(step);
+            steps.extend(after.into_iter().filter(has_failed));
+        }
+        steps.extend(hooks("Around", &mut self.around));
+        steps.extend(hooks("After", &mut self.after));
+        steps
+    }
+
+    fn into_test(mut self) -> Test {
+        let steps = self.take_steps();
         let name = if self.name.0.trim().is_empty() { self.id.0 } else { self.name.0 };
         let tag = |Tag(name)| Property::new("tag", name.trim_start_matches('@'));
         let labels = self.tags.0.into_iter().map(tag);
@@ -236,8 +262,7 @@ impl Element {
         let per_second = if self.location.0.is_empty() { 1e9 } else { 1.0 };
         let mut attempt = Attempt { start: time(&self.start_timestamp.0), ..Attempt::default() };
         let mut room = INLINE_TOTAL;
-        let steps = self.before.0.into_iter().chain(self.steps.0).chain(self.after.0);
-        for step in steps.take(MOST_STEPS) {
+        for step in steps {
             step.add_to(&mut attempt, per_second, &mut room);
         }
         attempt.seconds = attempt.steps.iter().map(|step| step.seconds).sum();
@@ -257,6 +282,17 @@ impl Element {
     }
 }
 
+/// Removes hooks. They get this name, as most reports have none.
+fn hooks(kind: &str, hooks: &mut List<ReportedStep, MOST_STEPS>) -> Vec<ReportedStep> {
+    let mut hooks = std::mem::take(&mut hooks.0);
+    for hook in &mut hooks {
+        if hook.name.0.trim().is_empty() && hook.keyword.0.trim().is_empty() {
+            hook.name = Text(kind.to_owned());
+        }
+    }
+    hooks
+}
+
 impl ReportedStep {
     fn add_to(self, attempt: &mut Attempt, per_second: f64, room: &mut usize) {
         let StepResult { status, duration: nanoseconds, error_message } = self.result;
@@ -268,7 +304,7 @@ impl ReportedStep {
         };
         let seconds = duration(nanoseconds.0.map(|nanoseconds| nanoseconds / per_second));
         let result = result(&status.0);
-        attempt.steps.push(Step { depth: 0, name, result, seconds, message });
+        add(attempt, Step { depth: 0, name, result, seconds, message });
         for Embedding { name, mime_type, data } in self.embeddings.0 {
             let content = inline(&data.0, room);
             attempt.attach(Attachment { name: name.0, media_type: mime_type.0, content });

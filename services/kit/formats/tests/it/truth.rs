@@ -12,7 +12,7 @@ fn sample(path: &str) -> Vec<Test> {
 }
 
 /// Returns the results of all attempts, the identifier and the parameters of each test.
-fn outline(tests: &[Test]) -> Vec<String> {
+pub(crate) fn outline(tests: &[Test]) -> Vec<String> {
     let line = |test: &Test| {
         let attempts: Vec<_> =
             test.attempts.iter().map(|attempt| name_of(attempt.result)).collect();

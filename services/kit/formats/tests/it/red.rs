@@ -1,0 +1,54 @@
+//! Runs that their tools call failed, although every test that they list seems to have passed.
+
+use assay_formats::{Collected, read};
+
+use crate::truth::outline;
+
+/// Returns the results and identifiers of the tests of a report.
+fn outline_of(file: &str) -> Vec<String> {
+    let mut tests = Collected::default();
+    read(file.as_bytes(), &mut tests).unwrap_or_else(|fault| panic!("{fault}: {file}"));
+    outline(&tests.into_tests())
+}
+
+#[test]
+fn hooks_of_cucumber_fail_their_scenario_wherever_they_are() {
+    let failed = r#"{"result": {"status": "failed", "error_message": "no database"}}"#;
+    let step = |hooks: &str, status: &str| {
+        format!(
+            r#"{{"keyword": "When ", "name": "pays", "result": {{"status": "{status}"}}{hooks}}}"#
+        )
+    };
+    let passed = step("", "passed");
+    for elements in [
+        // Hooks of a step, as Cucumber for Java and Ruby write them.
+        format!(
+            r#"{{"type": "scenario", "name": "pays", "steps": [{}]}}"#,
+            step(&format!(r#", "after": [{failed}]"#), "passed")
+        ),
+        format!(
+            r#"{{"type": "scenario", "name": "pays", "steps": [{}]}}"#,
+            step(&format!(r#", "before": [{failed}]"#), "skipped")
+        ),
+        // A hook in front of a background, and one around a scenario, as Cucumber for Ruby writes them.
+        format!(
+            r#"{{"type": "background", "before": [{failed}], "steps": [{}]}},
+               {{"type": "scenario", "name": "pays", "steps": [{}]}}"#,
+            step("", "skipped"),
+            step("", "skipped")
+        ),
+        format!(
+            r#"{{"type": "scenario", "name": "pays", "steps": [{passed}], "around": [{failed}]}}"#
+        ),
+        // More steps than are kept.
+        format!(
+            r#"{{"type": "scenario", "name": "pays", "steps": [{}{}]}}"#,
+            format!("{passed}, ").repeat(600),
+            step("", "failed")
+        ),
+    ] {
+        let file =
+            format!(r#"[{{"uri": "shop.feature", "name": "Shop", "elements": [{elements}]}}]"#);
+        assert_eq!(outline_of(&file), ["Failed Shop.pays"], "{elements:.300}");
+    }
+}
