@@ -162,7 +162,8 @@ impl Report<'_> {
             let skipped = test.result() == TestResult::Canceled;
             let (failed, skipped) = (usize::from(failed), usize::from(skipped));
             // Surefire counts attempts.
-            suite.found.add(Tally { tests: test.attempts.len(), failed, skipped });
+            let tests = test.attempts.len();
+            suite.found.add(Tally { tests, failed, skipped, ..Tally::default() });
         }
         if self.dialect != Dialect::Pytest {
             return self.sink.add(test);

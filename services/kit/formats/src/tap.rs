@@ -280,7 +280,8 @@ impl Report<'_> {
 impl Level {
     /// Returns what was found, and what the plan claims.
     fn compared(self) -> (Tally, Claims) {
-        let found = Tally { tests: self.count, failed: usize::from(self.has_failures), skipped: 0 };
+        let failed = usize::from(self.has_failures);
+        let found = Tally { tests: self.count, failed, ..Tally::default() };
         (found, Claims { tests: self.plan, ..Claims::default() })
     }
 }

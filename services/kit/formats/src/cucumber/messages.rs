@@ -237,7 +237,7 @@ impl Report<'_> {
             let message = "The report ends before the run did.";
             return self.sink.fail_run(Nature::Abortion, message);
         };
-        if end.success != Some(false) || self.sink.tally().failed > 0 {
+        if end.success != Some(false) || self.sink.tally().red > 0 {
             return Ok(());
         }
         let reasons = [end.exception.message.0, end.message.0, "The run failed.".to_owned()];

@@ -52,3 +52,35 @@ fn hooks_of_cucumber_fail_their_scenario_wherever_they_are() {
         assert_eq!(outline_of(&file), ["Failed Shop.pays"], "{elements:.300}");
     }
 }
+
+#[test]
+fn a_flaky_test_does_not_explain_the_failure_of_its_run() {
+    for (file, expected) in [
+        (
+            r#"{"created": 1, "exitcode": 3, "summary": {"total": 1}, "tests": [
+               {"nodeid": "a.py::adds", "outcome": "rerun"}]}"#,
+            ["Failed > Passed a.adds", "Error Test run"],
+        ),
+        (
+            r#"{"numTotalTestSuites": 1, "numTotalTests": 1, "wasInterrupted": false, "success": false,
+               "testResults": [{"name": "a.js", "status": "passed", "assertionResults": [
+               {"fullName": "adds", "title": "adds", "status": "passed", "invocations": 2}]}]}"#,
+            ["Failed > Passed adds.adds", "Error Test run"],
+        ),
+        (
+            "{\"meta\": {\"protocolVersion\": \"27.0.0\"}}\n\
+             {\"pickle\": {\"id\": \"1\", \"uri\": \"shop.feature\", \"name\": \"adds\", \"steps\": []}}\n\
+             {\"testCase\": {\"id\": \"2\", \"pickleId\": \"1\", \"testSteps\": [{\"id\": \"3\"}]}}\n\
+             {\"testCaseStarted\": {\"id\": \"4\", \"testCaseId\": \"2\"}}\n\
+             {\"testStepFinished\": {\"testCaseStartedId\": \"4\", \"testStepId\": \"3\", \
+             \"testStepResult\": {\"status\": \"FAILED\"}}}\n\
+             {\"testCaseFinished\": {\"testCaseStartedId\": \"4\", \"willBeRetried\": true}}\n\
+             {\"testCaseStarted\": {\"id\": \"5\", \"testCaseId\": \"2\"}}\n\
+             {\"testCaseFinished\": {\"testCaseStartedId\": \"5\"}}\n\
+             {\"testRunFinished\": {\"success\": false, \"message\": \"AfterAll failed\"}}\n",
+            ["Failed > Passed shop.feature.adds", "Error Test run"],
+        ),
+    ] {
+        assert_eq!(outline_of(file), expected, "{file}");
+    }
+}
