@@ -84,3 +84,26 @@ fn a_flaky_test_does_not_explain_the_failure_of_its_run() {
         assert_eq!(outline_of(file), expected, "{file}");
     }
 }
+
+#[test]
+fn skipped_attempts_of_playwright_do_not_count_beside_others() {
+    let spec = |title: &str, status: &str, results: [&str; 2]| {
+        let [first, second] = results;
+        format!(
+            r#"{{"title": "{title}", "tests": [{{"expectedStatus": "passed", "status": "{status}",
+               "results": [{{"status": "{first}"}}, {{"status": "{second}"}}]}}]}}"#
+        )
+    };
+    let specs = [
+        spec("adds", "unexpected", ["failed", "skipped"]),
+        spec("pays", "expected", ["skipped", "passed"]),
+        spec("ships", "skipped", ["skipped", "skipped"]),
+    ];
+    let file = format!(
+        r#"{{"config": {{"rootDir": "/"}}, "suites": [{{"title": "a.js", "specs": [{}]}}],
+           "stats": {{"expected": 1, "skipped": 1, "unexpected": 1}}}}"#,
+        specs.join(", ")
+    );
+    let expected = ["Failed a.js.adds", "Passed a.js.pays", "Canceled > Canceled a.js.ships"];
+    assert_eq!(outline_of(&file), expected);
+}
