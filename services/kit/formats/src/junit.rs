@@ -93,7 +93,7 @@ impl Document for Report<'_> {
                 suite.open_problem(kind.nature, attributes);
             } else if name == "property" {
                 let property = attributes.property();
-                suite.is_browser |= property.name == "browser.fullName";
+                suite.describe(&property);
                 self.dialect = self.dialect.of_property(&property.name);
             }
         }

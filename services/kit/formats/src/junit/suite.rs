@@ -3,7 +3,7 @@
 use assay_proto::Timestamp;
 
 use crate::{
-    Nature, Problem, Test,
+    Nature, Problem, Property, Test,
     durations::has_point,
     identity::stable,
     limits::{MESSAGE, MOST_PROBLEMS, OUTPUT, TEXT},
@@ -34,6 +34,8 @@ pub(super) struct Suite {
     pub(super) first: usize,
     /// Failures outside of its tests.
     problems: Vec<Problem>,
+    /// Why it failed, if it states that it did, as suites of Ginkgo do.
+    failure: Option<String>,
     pub(super) output: String,
 }
 
@@ -53,6 +55,16 @@ impl Suite {
             _ => {}
         });
         suite
+    }
+
+    /// Reads a property of the suite.
+    pub(super) fn describe(&mut self, Property { name, value }: &Property) {
+        match (name.as_str(), &mut self.failure) {
+            ("browser.fullName", _) => self.is_browser = true,
+            ("SuiteSucceeded", failure) if value == "false" => *failure = Some(String::new()),
+            ("SpecialSuiteFailureReason", Some(reason)) => reason.clone_from(value),
+            _ => {}
+        }
     }
 
     /// Begins a failure outside of the tests.
@@ -78,8 +90,17 @@ impl Suite {
         keep_end(&mut self.output, text, OUTPUT);
     }
 
-    /// Removes the failures outside of the tests.
+    /// Removes the failures outside of the tests. One that the suite only states is a failure if nothing
+    /// explains it.
     pub(super) fn take_problems(&mut self) -> Vec<Problem> {
+        let is_explained = self.found.failed > 0 || !self.problems.is_empty();
+        if let Some(reason) = self.failure.take().filter(|_| !is_explained) {
+            let message = match reason.trim() {
+                "" => "The suite failed, but none of its tests did.".to_owned(),
+                reason => reason.to_owned(),
+            };
+            self.problems.push(Problem { nature: Nature::Error, message, ..Problem::default() });
+        }
         std::mem::take(&mut self.problems)
     }
 

@@ -107,3 +107,29 @@ fn skipped_attempts_of_playwright_do_not_count_beside_others() {
     let expected = ["Failed a.js.adds", "Passed a.js.pays", "Canceled > Canceled a.js.ships"];
     assert_eq!(outline_of(&file), expected);
 }
+
+#[test]
+fn a_suite_of_ginkgo_that_did_not_succeed_fails() {
+    let suite = |succeeded: &str, reason: &str, tests: &str| {
+        format!(
+            "<testsuites tests='1' disabled='1' errors='0' failures='0' time='0.1'>\
+             <testsuite name='Shop' package='/w/shop' tests='1' disabled='1' skipped='0' errors='0' \
+             failures='0' time='0.1' timestamp='2026-11-20T10:14:04'><properties>\
+             <property name='SuiteSucceeded' value='{succeeded}'></property>\
+             <property name='SuiteHasProgrammaticFocus' value='false'></property>\
+             <property name='SpecialSuiteFailureReason' value='{reason}'></property>\
+             </properties>{tests}</testsuite></testsuites>"
+        )
+    };
+    let pending = "<testcase name='[It] pays' classname='Shop' status='pending' time='0'>\
+        <skipped message='pending'></skipped></testcase>";
+    let failed = "<testcase name='[It] pays' classname='Shop' status='failed' time='0'>\
+        <failure message='no' type='failed'></failure></testcase>";
+    let reason = "Detected pending specs and --fail-on-pending is set";
+    assert_eq!(
+        outline_of(&suite("false", reason, pending)),
+        ["Canceled Shop.[It] pays", "Error Shop"]
+    );
+    assert_eq!(outline_of(&suite("true", "", pending)), ["Canceled Shop.[It] pays"]);
+    assert_eq!(outline_of(&suite("false", "", failed)), ["Failed Shop.[It] pays"]);
+}
