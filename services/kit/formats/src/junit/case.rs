@@ -136,12 +136,13 @@ impl Case {
                 self.is_instant = value == "0";
             }
             ("timestamp", value) => self.test.start = time(value),
-            ("status", "notrun" | "disabled" | "skipped")
-            | ("result", "suppressed" | "skipped") => {
-                self.is_not_run = value == "notrun";
+            ("status" | "result", value) if did_not_run(value) => {
+                self.is_not_run |= value == "notrun";
                 self.skipped = Some(String::new());
             }
-            ("status" | "result", status) => self.status = Nature::of_status(status),
+            ("status" | "result", status) => {
+                self.status = self.status.or(Nature::of_status(status));
+            }
             _ => {}
         });
     }
@@ -312,6 +313,14 @@ impl Reported {
             ..Attempt::with(vec![self.problem])
         }
     }
+}
+
+/// Returns whether a test with this status did not run, or not to its end.
+fn did_not_run(status: &str) -> bool {
+    matches!(
+        status.to_ascii_lowercase().as_str(),
+        "notrun" | "disabled" | "skipped" | "suppressed" | "canceled" | "cancelled" | "stopped"
+    )
 }
 
 /// Returns texts as lines of one, without repeated and empty ones.

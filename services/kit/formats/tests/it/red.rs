@@ -133,3 +133,23 @@ fn a_suite_of_ginkgo_that_did_not_succeed_fails() {
     assert_eq!(outline_of(&suite("true", "", pending)), ["Canceled Shop.[It] pays"]);
     assert_eq!(outline_of(&suite("false", "", failed)), ["Failed Shop.[It] pays"]);
 }
+
+#[test]
+fn tests_of_junit_with_a_status_that_is_not_passed_are_not_passed() {
+    for (attributes, expected) in [
+        // Maestro lists flows that were canceled, without another element.
+        ("status='SUCCESS'", "Passed pays.pays"),
+        ("status='CANCELED'", "Canceled pays.pays"),
+        ("status='STOPPED'", "Canceled pays.pays"),
+        ("status='ERROR'", "Error pays.pays"),
+        ("status='failed' result='completed'", "Failed pays.pays"),
+        ("status='run' result='completed'", "Passed pays.pays"),
+        ("status='notrun' result='suppressed'", "Canceled pays.pays"),
+    ] {
+        let file = format!(
+            "<testsuites><testsuite name='Test Suite' tests='1' failures='0'>\
+             <testcase id='pays' name='pays' classname='pays' {attributes}/></testsuite></testsuites>"
+        );
+        assert_eq!(outline_of(&file), [expected], "{attributes}");
+    }
+}
