@@ -5,6 +5,7 @@
 
 mod case;
 mod dialect;
+mod kind;
 mod suite;
 #[cfg(test)]
 mod tests;
@@ -13,11 +14,7 @@ use std::io::BufRead;
 
 use assay_proto::{Fault, TestResult};
 
-use self::{
-    case::{Case, Kind},
-    dialect::Dialect,
-    suite::Suite,
-};
+use self::{case::Case, dialect::Dialect, kind::Kind, suite::Suite};
 use crate::{
     Format, Head, Sink, Test,
     names::{file_name, named},

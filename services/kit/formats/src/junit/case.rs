@@ -2,7 +2,10 @@
 
 use assay_proto::{TestResult, Timestamp};
 
-use super::dialect::Dialect;
+use super::{
+    dialect::Dialect,
+    kind::{Kind, WARNING, When},
+};
 use crate::{
     ABORTED, Attachment, Attempt, Nature, Problem, Property, Test,
     durations::{has_point, seconds},
@@ -11,42 +14,6 @@ use crate::{
     times::time,
     xml::{Attributes, Path},
 };
-
-/// Meaning of a problem for its test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kind {
-    pub(super) nature: Nature,
-    pub(super) when: When,
-}
-
-/// Attempt in which a problem occurred, for tools that retry failed tests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum When {
-    /// The only attempt, or the first one of a test that failed every time.
-    Decisive,
-    /// A further attempt of a test that failed every time.
-    Repeated,
-    /// An attempt of a test that passed in a later one.
-    Flaky,
-}
-
-impl Kind {
-    /// Returns the meaning of an element of this name.
-    pub(super) fn named(name: &str) -> Option<Self> {
-        use Nature::{Error, Failure};
-        use When::{Decisive, Flaky, Repeated};
-        let (nature, when) = match name {
-            "failure" => (Failure, Decisive),
-            "error" => (Error, Decisive),
-            "rerunFailure" => (Failure, Repeated),
-            "rerunError" => (Error, Repeated),
-            "flakyFailure" => (Failure, Flaky),
-            "flakyError" => (Error, Flaky),
-            _ => return None,
-        };
-        Some(Self { nature, when })
-    }
-}
 
 /// A problem, and what is reported of its attempt.
 struct Reported {
@@ -149,7 +116,7 @@ impl Case {
 
     pub(super) fn open(&mut self, path: &Path, attributes: &Attributes<'_>, has_points: bool) {
         let name = path.name();
-        if let Some(kind) = Kind::named(name) {
+        if let Some(kind) = Kind::named(name).or_else(|| Kind::of_warning(name, attributes)) {
             self.problems.truncate(MOST_PROBLEMS);
             self.problems.push(Reported::new(kind, attributes, has_points));
         } else if name == "skipped" {
@@ -176,7 +143,7 @@ impl Case {
         }
         let is_known = |name: &&str| {
             Kind::named(name).is_some()
-                || matches!(*name, "testcase" | "skipped" | "system-out" | "system-err")
+                || matches!(*name, WARNING | "testcase" | "skipped" | "system-out" | "system-err")
         };
         match path.names().find(is_known) {
             Some("skipped") => {

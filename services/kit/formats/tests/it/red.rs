@@ -153,3 +153,21 @@ fn tests_of_junit_with_a_status_that_is_not_passed_are_not_passed() {
         assert_eq!(outline_of(&file), [expected], "{attributes}");
     }
 }
+
+#[test]
+fn a_warning_of_phpunit_fails_its_test() {
+    let test = |kind: &str| {
+        format!(
+            "<testsuites><testsuite name='CartTest' tests='1' assertions='0' errors='0' warnings='1' \
+             failures='0' skipped='0' time='0.1'><testcase name='Warning' class='CartTest' \
+             classname='CartTest' assertions='0' time='0.1'><warning type='{kind}'>The data provider \
+             specified for CartTest::testPays is invalid.</warning></testcase></testsuite></testsuites>"
+        )
+    };
+    let mut tests = Collected::default();
+    read(test("PHPUnit\\Framework\\Warning").as_bytes(), &mut tests).unwrap();
+    let tests = tests.into_tests();
+    assert_eq!(outline(&tests), ["Failed CartTest.Warning"]);
+    assert!(tests[0].attempts[0].problems[0].text.contains("data provider"));
+    assert_eq!(outline_of(&test("Deprecation")), ["Passed CartTest.Warning"]);
+}
