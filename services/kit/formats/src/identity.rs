@@ -52,6 +52,7 @@ struct Seen {
     instances: usize,
     attempts: usize,
     has_failed: bool,
+    run: usize,
 }
 
 impl Identities {
@@ -70,12 +71,12 @@ impl Identities {
         let attempts = test.attempts.len();
         let has_failed = Nature::of(test.result()).is_some();
         let Some(seen) = self.seen.get_mut(&self.key) else {
-            let seen = Seen { test: number, instances: 1, attempts, has_failed };
+            let seen = Seen { test: number, instances: 1, attempts, has_failed, run: test.run };
             self.seen.insert(self.key.clone(), seen);
             return Place { instance: 1, attempts: 0, attempt_of: None, repeats: None };
         };
         let is_attempt = match test.retry {
-            _ if seen.test < self.begin => false,
+            _ if seen.test < self.begin || seen.run != test.run => false,
             Retry::Never => false,
             Retry::AfterFailure => seen.has_failed,
             Retry::Always => true,
@@ -88,7 +89,7 @@ impl Identities {
             return Place { instance, attempts: before, attempt_of, repeats: None };
         }
         let repeats = Some(seen.test);
-        (seen.test, seen.attempts) = (number, attempts);
+        (seen.test, seen.attempts, seen.run) = (number, attempts, test.run);
         seen.instances += 1;
         Place { instance: seen.instances, attempts: 0, attempt_of: None, repeats }
     }

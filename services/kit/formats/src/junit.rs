@@ -39,6 +39,7 @@ impl Format for Junit {
         let mut report = Report {
             dialect: Dialect::Other,
             suites: Vec::new(),
+            runs: 0,
             case: None,
             previous: None,
             has_points: false,
@@ -53,6 +54,8 @@ struct Report<'s> {
     dialect: Dialect,
     /// The root element, if it is not a suite, and open suites, outermost first.
     suites: Vec<Suite>,
+    /// Number of suites so far. Pytest writes one for each run.
+    runs: usize,
     /// The open test.
     case: Option<Case>,
     /// A complete test, which the next element may belong to.
@@ -79,6 +82,7 @@ impl Document for Report<'_> {
                 suite.start = None;
                 suite.is_root = true;
             }
+            self.runs += usize::from(!suite.is_root);
             self.dialect = self.dialect.within(&suite, attributes);
             self.suites.push(suite);
         } else if name == "testcase" {
@@ -138,6 +142,7 @@ impl Report<'_> {
             file: file.cloned().unwrap_or_default(),
             start: inner.clone().find_map(|suite| suite.start),
             retry: self.dialect.retry(),
+            run: if self.dialect == Dialect::Pytest { self.runs } else { 0 },
             ..Test::default()
         };
         attributes.each(|name, value| match name {
