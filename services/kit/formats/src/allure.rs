@@ -38,6 +38,13 @@ const LARGEST: u64 = 16 << 20;
 /// Bytes at the start of a zip archive.
 pub const ARCHIVE: &[u8] = b"PK\x03\x04";
 
+/// Ends of the names of files that are read.
+const PARTS: [&str; 3] = ["-result.json", "-container.json", "-globals.json"];
+
+/// Files beside them that describe the run.
+const DESCRIPTIONS: [&str; 4] =
+    ["categories.json", "environment.properties", "environment.xml", "executor.json"];
+
 /// Files that belong together, such as those of a folder or of an archive.
 pub trait Files {
     /// Returns the sizes of the files in bytes, by their names without folders.
@@ -73,6 +80,15 @@ impl Format for Allure {
 /// Returns whether a file has this name because it has the result of an attempt.
 pub fn is_result(name: &str) -> bool {
     name.ends_with("-result.json")
+}
+
+/// Returns whether a set of files can be Allure results, also those of a run without tests.
+pub(crate) fn is_report(files: &mut dyn Files) -> bool {
+    let sizes = files.sizes();
+    let is_part = |name: &String| PARTS.iter().any(|end| name.ends_with(end));
+    let is_beside =
+        |name: &String| DESCRIPTIONS.contains(&name.as_str()) || name.contains("-attachment");
+    sizes.keys().any(is_part) || sizes.keys().all(is_beside)
 }
 
 /// Reads the results in a set of files. The attachments of the tests are names of files in it. Returns
