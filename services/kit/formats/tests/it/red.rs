@@ -171,3 +171,11 @@ fn a_warning_of_phpunit_fails_its_test() {
     assert!(tests[0].attempts[0].problems[0].text.contains("data provider"));
     assert_eq!(outline_of(&test("Deprecation")), ["Passed CartTest.Warning"]);
 }
+
+#[test]
+fn a_result_of_visual_studio_without_outcome_is_an_error() {
+    let file = "<TestRun><Results><UnitTestResult testName='adds' outcome='Passed'/>\
+        <UnitTestResult testName='pays'/><UnitTestResult testName='ships' outcome='NotExecuted'/>\
+        </Results></TestRun>";
+    assert_eq!(outline_of(file), ["Passed adds", "Error pays", "Canceled ships"]);
+}
