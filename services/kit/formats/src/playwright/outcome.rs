@@ -17,15 +17,15 @@ use crate::{
     values::{inline, without_colours},
 };
 
-/// Maximum number of projects of a spec.
-const MOST_PROJECTS: usize = 100;
+/// Maximum number of tests of a spec: one for each project and repetition.
+const MOST_TESTS: usize = 10_000;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Spec {
     title: Name,
     tags: List<Text<MESSAGE>, MOST_LABELS>,
-    tests: List<ProjectTest, MOST_PROJECTS>,
+    tests: List<ProjectTest, MOST_TESTS>,
 }
 
 #[derive(Default, Deserialize)]

@@ -109,6 +109,20 @@ fn skipped_attempts_of_playwright_do_not_count_beside_others() {
 }
 
 #[test]
+fn every_repetition_of_a_test_of_playwright_is_an_instance() {
+    let passed = r#"{"expectedStatus": "passed", "results": [{"status": "passed"}]}"#;
+    let failed = r#"{"expectedStatus": "passed", "results": [{"status": "failed"}]}"#;
+    let file = format!(
+        r#"{{"config": {{"rootDir": "/"}}, "suites": [{{"title": "a.js", "specs": [
+           {{"title": "adds", "tests": [{}{failed}]}}]}}],
+           "stats": {{"expected": 199, "unexpected": 1}}}}"#,
+        format!("{passed}, ").repeat(199)
+    );
+    let found = outline_of(&file);
+    assert_eq!((found.len(), found[199].as_str()), (200, "Failed a.js.adds"));
+}
+
+#[test]
 fn a_suite_of_ginkgo_that_did_not_succeed_fails() {
     let suite = |succeeded: &str, reason: &str, tests: &str| {
         format!(
