@@ -16,7 +16,7 @@ use assay_proto::{Fault, TestResult};
 
 use self::{case::Case, dialect::Dialect, kind::Kind, suite::Suite};
 use crate::{
-    Format, Head, Sink, Test,
+    Format, Head, Retry, Sink, Test,
     names::{file_name, named},
     sink::{Amendment, Tally},
     xml::{self, Attributes, Document, Path},
@@ -54,7 +54,7 @@ struct Report<'s> {
     dialect: Dialect,
     /// The root element, if it is not a suite, and open suites, outermost first.
     suites: Vec<Suite>,
-    /// Number of suites so far. Pytest writes one for each run.
+    /// Number of suites so far. Tools that repeat a test write it into the same one.
     runs: usize,
     /// The open test.
     case: Option<Case>,
@@ -142,7 +142,7 @@ impl Report<'_> {
             file: file.cloned().unwrap_or_default(),
             start: inner.clone().find_map(|suite| suite.start),
             retry: self.dialect.retry(),
-            run: if self.dialect == Dialect::Pytest { self.runs } else { 0 },
+            run: if self.dialect.retry() == Retry::Never { 0 } else { self.runs },
             ..Test::default()
         };
         attributes.each(|name, value| match name {
