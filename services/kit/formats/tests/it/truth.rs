@@ -303,6 +303,13 @@ fn tests_that_did_not_run_are_not_passed() {
 fn outputs_of_suites_and_parts_of_reasons_are_kept() {
     let output = &sample("junit/bazel-timeout.xml")[0].attempts[0].output;
     assert!(output.contains("waiting for the gateway"), "{output}");
+    // A package that another one needs cannot be built.
+    let build = "{\"ImportPath\":\"p/dep\",\"Action\":\"build-output\",\"Output\":\"dep.go:3: undefined: x\\n\"}\n\
+        {\"ImportPath\":\"p/dep\",\"Action\":\"build-fail\"}\n{\"Action\":\"start\",\"Package\":\"p\"}\n\
+        {\"Action\":\"fail\",\"Package\":\"p\",\"FailedBuild\":\"p/dep\"}\n";
+    let mut tests = Collected::default();
+    read(build.as_bytes(), &mut tests).unwrap();
+    assert!(messages(&tests.into_tests(), "p.TestMain").contains("undefined: x"));
     let odd = sample("junit/pytest-odd.xml");
     let skipped = odd.iter().find(|test| test.name == "test_skip").unwrap();
     assert!(skipped.attempts[0].reason.starts_with("no printer\n"));
