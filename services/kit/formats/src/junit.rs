@@ -45,7 +45,10 @@ impl Format for Junit {
             has_points: false,
             sink,
         };
-        xml::read(self.name(), file, &replaced, &mut report)
+        let read = xml::read(self.name(), file, &replaced, &mut report);
+        // A complete test counts, even if the file ends behind it.
+        report.flush()?;
+        read
     }
 }
 
