@@ -237,16 +237,21 @@ impl<'de> Visitor<'de> for TagVisitor {
 }
 
 impl Element {
-    /// Removes the hooks and steps, in their order. Hooks of steps matter if they failed.
+    /// Removes the hooks and steps, in their order. Hooks of steps that did not fail only matter for their
+    /// attachments.
     fn take_steps(&mut self) -> Vec<ReportedStep> {
         let has_failed = |hook: &ReportedStep| Nature::of(result(&hook.result.status.0)).is_some();
         let mut steps = hooks("Before", &mut self.before);
         for mut step in std::mem::take(&mut self.steps.0) {
             let before = hooks("BeforeStep", &mut step.before);
             let after = hooks("AfterStep", &mut step.after);
-            steps.extend(before.into_iter().filter(has_failed));
+            let (before, sound): (Vec<_>, Vec<_>) = before.into_iter().partition(has_failed);
+            let (after, others): (Vec<_>, Vec<_>) = after.into_iter().partition(has_failed);
+            let attached = sound.into_iter().chain(others).flat_map(|hook| hook.embeddings.0);
+            step.embeddings.0.extend(attached);
+            steps.extend(before);
             steps.push(step);
-            steps.extend(after.into_iter().filter(has_failed));
+            steps.extend(after);
         }
         steps.extend(hooks("Around", &mut self.around));
         steps.extend(hooks("After", &mut self.after));

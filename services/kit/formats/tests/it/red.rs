@@ -54,6 +54,17 @@ fn hooks_of_cucumber_fail_their_scenario_wherever_they_are() {
 }
 
 #[test]
+fn attachments_of_hooks_of_steps_are_kept() {
+    let file = r#"[{"uri": "shop.feature", "name": "Shop", "elements": [{"type": "scenario", "name": "pays",
+        "steps": [{"name": "pays", "result": {"status": "passed"}, "after": [{"result": {"status": "passed"},
+        "embeddings": [{"name": "shot", "mime_type": "image/png", "data": "aGk="}]}]}]}]}]"#;
+    let mut tests = Collected::default();
+    read(file.as_bytes(), &mut tests).unwrap();
+    let attempt = &tests.into_tests()[0].attempts[0];
+    assert_eq!((attempt.steps.len(), attempt.attachments[0].name.as_str()), (1, "shot"));
+}
+
+#[test]
 fn a_flaky_test_does_not_explain_the_failure_of_its_run() {
     for (file, expected) in [
         (
