@@ -117,6 +117,9 @@ fn skipped_attempts_of_playwright_do_not_count_beside_others() {
     );
     let expected = ["Failed a.js.adds", "Passed a.js.pays", "Canceled > Canceled a.js.ships"];
     assert_eq!(outline_of(&file), expected);
+    let ctrf = r#"{"reportFormat": "CTRF", "results": {"tool": {"name": "playwright"}, "tests": [
+        {"name": "pays", "status": "passed", "retries": 1, "retryAttempts": [{"status": "skipped"}]}]}}"#;
+    assert_eq!(outline_of(ctrf), ["Passed pays"]);
 }
 
 #[test]
