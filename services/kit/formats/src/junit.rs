@@ -111,7 +111,8 @@ impl Document for Report<'_> {
             case.text(path, text);
         } else if let Some(suite) = self.suites.last_mut() {
             match path.name() {
-                "system-out" | "system-err" => suite.add_output(text),
+                "system-out" => suite.add_output(text),
+                "system-err" => suite.add_error(text),
                 name if Kind::named(name).is_some() => suite.add_text(text),
                 _ => {}
             }

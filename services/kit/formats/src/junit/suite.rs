@@ -9,10 +9,13 @@ use crate::{
     limits::{MESSAGE, MOST_PROBLEMS, OUTPUT, TEXT},
     names::{file_name, shortened},
     sink::{Claims, Tally, count},
-    texts::{keep_beginning, keep_end},
+    texts::{beginning, keep_beginning, keep_end},
     times::time,
     xml::Attributes,
 };
+
+/// How the JUnit logger of .NET begins the message of a run that was aborted, among other errors.
+const ABORTED_RUN: &str = "Error - The active test run was aborted.";
 
 /// A suite, or the root element around suites.
 #[derive(Default)]
@@ -37,6 +40,8 @@ pub(super) struct Suite {
     /// Why it failed, if it states that it did, as suites of Ginkgo do.
     failure: Option<String>,
     pub(super) output: String,
+    /// End of its standard error.
+    errors: String,
 }
 
 impl Suite {
@@ -90,9 +95,24 @@ impl Suite {
         keep_end(&mut self.output, text, OUTPUT);
     }
 
+    pub(super) fn add_error(&mut self, text: &str) {
+        self.add_output(text);
+        keep_end(&mut self.errors, text, TEXT);
+    }
+
     /// Removes the failures outside of the tests. One that the suite only states is a failure if nothing
     /// explains it.
     pub(super) fn take_problems(&mut self) -> Vec<Problem> {
+        if let Some((_, reason)) = self.errors.rsplit_once(ABORTED_RUN) {
+            let text = reason.trim();
+            let message = text.lines().next().unwrap_or_default();
+            let message = beginning(&format!("The run was aborted. {message}"), MESSAGE);
+            self.problems.push(Problem {
+                nature: Nature::Abortion,
+                message,
+                text: text.to_owned(),
+            });
+        }
         let is_explained = self.found.failed > 0 || !self.problems.is_empty();
         if let Some(reason) = self.failure.take().filter(|_| !is_explained) {
             let message = match reason.trim() {

@@ -207,3 +207,24 @@ fn a_result_of_visual_studio_without_outcome_is_an_error() {
         </Results></TestRun>";
     assert_eq!(outline_of(file), ["Passed adds", "Error pays", "Canceled ships"]);
 }
+
+#[test]
+fn a_crash_of_the_test_host_fails_the_junit_report_of_dotnet() {
+    let suite = |errors: &str| {
+        format!(
+            "<testsuites><testsuite name='Shop.dll' tests='1' skipped='0' failures='0' errors='0' time='0.1' \
+             timestamp='2026-11-20T10:14:04' hostname='h' id='0' package='Shop.dll'><properties/>\
+             <testcase classname='Shop.Cart' name='Adds' time='0.1'/><system-out/>\
+             <system-err>{errors}</system-err></testsuite></testsuites>"
+        )
+    };
+    let crash = "Warning - slow\nError - The active test run was aborted. Reason: Test host process crashed : \
+        Stack overflow.\n   at Shop.Cart.Adds()\n";
+    let mut tests = Collected::default();
+    read(suite(crash).as_bytes(), &mut tests).unwrap();
+    let tests = tests.into_tests();
+    assert_eq!(outline(&tests), ["Passed Shop.Cart.Adds", "Aborted Shop.dll"]);
+    let message = &tests[1].attempts[0].problems[0].message;
+    assert!(message.contains("Test host process crashed : Stack overflow."), "{message}");
+    assert_eq!(outline_of(&suite("Warning - slow\n")), ["Passed Shop.Cart.Adds"]);
+}
