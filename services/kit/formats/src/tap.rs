@@ -60,14 +60,7 @@ impl Format for Tap {
     /// Lines of the program that started the tests, and outputs of these, may stand in front of the
     /// first line of TAP. It is the last format that is tried.
     fn recognizes(&self, head: &Head) -> bool {
-        let is_tap = |line: &[u8]| {
-            let text = String::from_utf8_lossy(line);
-            text.starts_with("TAP version ")
-                || text.starts_with("# Subtest: ")
-                || text.starts_with("Bail out!")
-                || plan(&text).is_some()
-                || Point::parse(&text).is_some()
-        };
+        let is_tap = |line: &[u8]| is_tap(&String::from_utf8_lossy(line));
         head.object().is_none() && head.array().is_none() && head.lines().any(is_tap)
     }
 
@@ -79,6 +72,15 @@ impl Format for Tap {
         }
         report.end_file()
     }
+}
+
+/// Returns whether a line is one of TAP itself.
+fn is_tap(line: &str) -> bool {
+    line.starts_with("TAP version ")
+        || line.starts_with("# Subtest: ")
+        || line.starts_with("Bail out!")
+        || plan(line).is_some()
+        || Point::parse(line).is_some()
 }
 
 /// The tests at a level: those of the file, or of the subtest of a test point, which comes behind them.
@@ -119,8 +121,9 @@ impl Report<'_> {
     fn add(&mut self, line: &str) -> Result<(), Fault> {
         let text = line.trim_start();
         if self.is_in_block {
-            // A line that is not indented is behind a block that has no end.
-            let is_inside = text.is_empty() || text.len() < line.len();
+            // A block that has no end is in front of the next line of TAP. Tools write lines of texts without
+            // indentation.
+            let is_inside = !is_tap(line);
             self.is_in_block = is_inside && text.trim_end() != "...";
             if self.is_in_block {
                 self.describe(text);

@@ -61,6 +61,23 @@ fn subtests_in_brackets_behind_their_line_are_read() {
 }
 
 #[test]
+fn suites_of_vitest_that_fail_by_themselves_are_tests() {
+    let file = "TAP version 13\n1..2\nnot ok 1 - hooks.test.ts # time=4.00ms {\n    1..2\n\
+        \u{20}   not ok 1 - a broken afterAll # time=1.00ms {\n        1..1\n\
+        \u{20}       ok 1 - passes before it # time=0.10ms\n    }\n\
+        \u{20}   not ok 2 - throws # time=0.20ms\n        ---\n        error:\n\
+        \u{20}           message: \"outer\nsecond line\"\n        at: \"hooks.test.ts:1:1\"\n        ...\n}\n\
+        ok 2 - shop.test.ts # time=1.00ms {\n    1..1\n    ok 1 - adds # time=0.10ms\n}\n";
+    let expected = [
+        "Passed hooks.test.ts > a broken afterAll.passes before it",
+        "Failed hooks.test.ts.a broken afterAll",
+        "Failed hooks.test.ts.throws",
+        "Passed shop.test.ts.adds",
+    ];
+    assert_eq!(outline(file), expected);
+}
+
+#[test]
 fn lines_that_look_like_the_begin_of_a_block_hide_no_test() {
     let difference = "1..2\nok 1 - a\n--- a/cart\n+++ b/cart\nnot ok 2 - b\n";
     assert_eq!(outline(difference), ["Passed a", "Failed b"]);
