@@ -107,6 +107,7 @@ impl Suite {
             let text = reason.trim();
             let message = text.lines().next().unwrap_or_default();
             let message = beginning(&format!("The run was aborted. {message}"), MESSAGE);
+            self.problems.truncate(MOST_PROBLEMS - 1);
             self.problems.push(Problem {
                 nature: Nature::Abortion,
                 message,
