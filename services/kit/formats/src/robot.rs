@@ -224,7 +224,9 @@ impl Report<'_> {
             return;
         }
         let (text, earlier) = merged::separate(text);
-        test.attempts.splice(0..0, earlier);
+        if test.attempts.len() == 1 {
+            test.attempts.splice(0..0, earlier);
+        }
         let Some(attempt) = test.attempts.last_mut() else { return };
         if let Some(problem) = attempt.problems.last_mut() {
             problem.message = text;

@@ -147,6 +147,7 @@ impl Report<'_> {
         } else if let Some(title) = text.strip_prefix("# Subtest:") {
             self.flush()?;
             self.close(level)?;
+            self.point = None;
             self.titles.resize(level, String::new());
             self.titles.push(shortened(title.trim()));
             return self.flush();

@@ -28,7 +28,8 @@ impl Report<'_> {
         let Some((_, point)) = self.point.take_if(|(of, _)| *of == level) else { return false };
         let test = self.last.take();
         // It counts when it is closed.
-        self.level(level).count -= 1;
+        let level_of_test = self.level(level);
+        level_of_test.count = level_of_test.count.saturating_sub(1);
         self.open(level, point, test);
         true
     }
@@ -39,6 +40,7 @@ impl Report<'_> {
             self.buffered.pop_if(|buffered| buffered.level >= level)
         {
             self.flush()?;
+            self.point = None;
             let within = self.levels.get(level + 1);
             if within.is_none_or(|within| within.count == 0 && within.plan.is_none()) {
                 point.keep_bracket();

@@ -61,6 +61,12 @@ fn subtests_in_brackets_behind_their_line_are_read() {
 }
 
 #[test]
+fn brackets_that_belong_to_no_test_are_ignored() {
+    let file = "1..2\nok 1 - a {\n    ok 1 - x\n}\n    {\n{\n    }\n}\nok 2 - b\n";
+    assert_eq!(outline(file), ["Passed a.x", "Passed b"]);
+}
+
+#[test]
 fn suites_of_vitest_that_fail_by_themselves_are_tests() {
     let file = "TAP version 13\n1..2\nnot ok 1 - hooks.test.ts # time=4.00ms {\n    1..2\n\
         \u{20}   not ok 1 - a broken afterAll # time=1.00ms {\n        1..1\n\
