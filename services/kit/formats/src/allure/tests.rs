@@ -128,9 +128,11 @@ fn an_archive_of_other_reports_is_refused_with_a_remedy() {
     };
     let fault = tests(&["TEST-shop.xml", "executor.json"]).unwrap_err().to_string();
     assert!(fault.contains("neither Allure results") && fault.contains("send"), "{fault}");
-    for names in [&["1-result.json", "junit.xml"][..], &["executor.json"], &[]] {
-        tests(names).unwrap();
+    for names in [&["1-result.json", "2-attachment.xml"][..], &["executor.json"], &[]] {
+        assert_eq!(tests(names).unwrap(), [""; 0], "{names:?}");
     }
+    let notes = tests(&["1-result.json", "junit.xml", "shot.png"]).unwrap();
+    assert!(notes[0].contains("not read") && notes[0].ends_with(": junit.xml."), "{notes:?}");
 }
 
 #[test]
