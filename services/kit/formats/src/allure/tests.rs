@@ -121,21 +121,6 @@ fn a_broken_file_is_named_and_costs_no_other() {
 }
 
 #[test]
-fn an_archive_of_other_reports_is_refused_with_a_remedy() {
-    let tests = |names: &[&str]| {
-        let files = names.iter().map(|name| ((*name).to_owned(), b"{}".to_vec())).collect();
-        crate::archive::read(&mut Memory(files), |_: Test| Ok(()))
-    };
-    let fault = tests(&["TEST-shop.xml", "executor.json"]).unwrap_err().to_string();
-    assert!(fault.contains("neither Allure results") && fault.contains("send"), "{fault}");
-    for names in [&["1-result.json", "2-attachment.xml"][..], &["executor.json"], &[]] {
-        assert_eq!(tests(names).unwrap(), [""; 0], "{names:?}");
-    }
-    let notes = tests(&["1-result.json", "junit.xml", "shot.png"]).unwrap();
-    assert!(notes[0].contains("not read") && notes[0].ends_with(": junit.xml."), "{notes:?}");
-}
-
-#[test]
 fn a_single_file_is_refused_with_a_remedy() {
     for file in [&b"PK\x03\x04"[..], br#"{"uuid": "1", "historyId": "2", "name": "x"}"#] {
         let fault = crate::read(file, |_| Ok(())).unwrap_err().to_string();

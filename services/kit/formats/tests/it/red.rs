@@ -1,8 +1,24 @@
 //! Runs that their tools call failed, although every test that they list seems to have passed.
 
-use assay_formats::{Collected, read};
+use std::{collections::BTreeMap, io::Read};
+
+use assay_formats::{Collected, allure::Files, archive, read};
+use assay_proto::Fault;
 
 use crate::truth::outline;
+
+/// Files with these names, each of which is an empty object.
+struct Named<'n>(&'n [&'n str]);
+
+impl Files for Named<'_> {
+    fn sizes(&mut self) -> BTreeMap<String, u64> {
+        self.0.iter().map(|name| ((*name).to_owned(), 2)).collect()
+    }
+
+    fn open(&mut self, _: &str) -> Result<Box<dyn Read + '_>, Fault> {
+        Ok(Box::new(&b"{}"[..]))
+    }
+}
 
 /// Returns the results and identifiers of the tests of a report.
 fn outline_of(file: &str) -> Vec<String> {
@@ -227,4 +243,16 @@ fn a_crash_of_the_test_host_fails_the_junit_report_of_dotnet() {
     let message = &tests[1].attempts[0].problems[0].message;
     assert!(message.contains("Test host process crashed : Stack overflow."), "{message}");
     assert_eq!(outline_of(&suite("Warning - slow\n")), ["Passed Shop.Cart.Adds"]);
+}
+
+#[test]
+fn an_archive_of_other_reports_is_refused_with_a_remedy() {
+    let notes = |names: &[&str]| archive::read(&mut Named(names), &mut Collected::default());
+    let fault = notes(&["TEST-shop.xml", "executor.json"]).unwrap_err().to_string();
+    assert!(fault.contains("neither Allure results") && fault.contains("send"), "{fault}");
+    for names in [&["1-result.json", "2-attachment.xml"][..], &["executor.json"], &[]] {
+        assert!(notes(names).unwrap().is_empty(), "{names:?}");
+    }
+    let notes = notes(&["1-result.json", "junit.xml", "shot.png"]).unwrap();
+    assert!(notes[0].contains("not read") && notes[0].ends_with(": junit.xml."), "{notes:?}");
 }
