@@ -9,7 +9,7 @@ use super::{
 use crate::{
     ABORTED, Attachment, Attempt, Nature, Problem, Property, Test,
     durations::{has_point, seconds},
-    limits::{MESSAGE, MOST_ATTACHMENTS, MOST_PROBLEMS, OUTPUT, TEXT},
+    limits::{MESSAGE, MOST_ATTACHMENTS, MOST_ATTEMPTS, MOST_PROBLEMS, OUTPUT, TEXT},
     texts::{keep_beginning, keep_end},
     times::time,
     xml::{Attributes, Path},
@@ -31,6 +31,8 @@ struct Output {
     /// Beginning of the last line.
     line: String,
     attachments: Vec<Attachment>,
+    /// Number of attempts in front of the last one, which Ginkgo writes into its timeline.
+    retries: usize,
 }
 
 impl Output {
@@ -46,6 +48,7 @@ impl Output {
 
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
+        self.retries += usize::from(is_retry(line.trim()));
         let path =
             line.trim().strip_prefix("[[ATTACHMENT|").and_then(|rest| rest.strip_suffix("]]"));
         if let Some(path) = path
@@ -211,7 +214,7 @@ impl Case {
         self.problems.truncate(MOST_PROBLEMS);
         self.problems.extend(self.unlisted_problem(dialect));
         let Self { mut test, skipped, details, is_todo, mut problems, output, .. } = self;
-        let is_skipped = skipped.is_some();
+        let (is_skipped, retries) = (skipped.is_some(), output.retries);
         let mut reason = lines([&skipped.unwrap_or_default(), &details]);
         if is_todo {
             for Reported { problem, .. } in problems.drain(..) {
@@ -234,6 +237,9 @@ impl Case {
         } else {
             own
         };
+        for _ in 0..retries.min(MOST_ATTEMPTS) {
+            test.push(Attempt::unreported());
+        }
         // The first attempt is the one of the test itself, or else the last one is.
         let is_first = is_repeated || !own.problems.is_empty();
         let mut others: Vec<Attempt> = others.into_iter().map(Reported::into_attempt).collect();
@@ -280,6 +286,14 @@ impl Reported {
             ..Attempt::with(vec![self.problem])
         }
     }
+}
+
+/// Returns whether a line is that of Ginkgo between attempts: `Attempt #1 Failed.  Retrying ↺ @ 11/20/26 10:14:04`.
+fn is_retry(line: &str) -> bool {
+    let rest = line
+        .strip_prefix("Attempt #")
+        .map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+    rest.is_some_and(|rest| rest.starts_with(" Failed.  Retrying "))
 }
 
 /// Returns whether a test with this status did not run, or not to its end.

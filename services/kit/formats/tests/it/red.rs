@@ -179,6 +179,21 @@ fn a_suite_of_ginkgo_that_did_not_succeed_fails() {
 }
 
 #[test]
+fn attempts_in_the_timeline_of_ginkgo_are_attempts() {
+    let spec = |status: &str, element: &str| {
+        format!(
+            "<testsuites tests='1' disabled='0' errors='0' failures='0' time='0.1'><testsuite name='Shop'>\
+             <testcase name='[It] pays' classname='Shop' status='{status}' time='0.1'>{element}<system-err>\
+             &gt; Enter [It] pays\n[FAILED] no\n\nAttempt #1 Failed.  Retrying ↺ @ 11/20/26 10:14:04.123\n\n\
+             &gt; Enter [It] pays\nAttempt #1 failed. Retrying\n</system-err></testcase></testsuite></testsuites>"
+        )
+    };
+    assert_eq!(outline_of(&spec("passed", "")), ["Failed > Passed Shop.[It] pays"]);
+    let failure = "<failure message='no' type='failed'></failure>";
+    assert_eq!(outline_of(&spec("failed", failure)), ["Failed > Failed Shop.[It] pays"]);
+}
+
+#[test]
 fn tests_of_junit_with_a_status_that_is_not_passed_are_not_passed() {
     for (attributes, expected) in [
         // Maestro lists flows that were canceled, without another element.
