@@ -118,9 +118,10 @@ impl Elements for Feature<'_, '_> {
         } else {
             let background = std::mem::take(&mut self.background);
             element.steps.0.splice(0..0, background);
-            // Behave writes each attempt of a scenario.
-            let is_again = !element.location.0.is_empty() && element.location.0 == self.location;
-            self.location.clone_from(&element.location.0);
+            // Behave and Cucumber for Ruby write each attempt of a scenario.
+            let place = element.place();
+            let is_again = !place.is_empty() && place == self.location;
+            self.location = place;
             let mut test = element.into_test();
             test.retry = if is_again { Retry::AfterFailure } else { Retry::Never };
             self.has_failures |= Nature::of(test.result()).is_some();
@@ -155,6 +156,7 @@ impl Feature<'_, '_> {
 #[serde(default)]
 struct Element {
     id: Name,
+    line: Number,
     r#type: Text<32>,
     name: Name,
     tags: List<Tag, MOST_LABELS>,
@@ -256,6 +258,14 @@ impl Element {
         steps.extend(hooks("Around", &mut self.around));
         steps.extend(hooks("After", &mut self.after));
         steps
+    }
+
+    /// Returns the place of the scenario, or of the row of its examples, if it is known.
+    fn place(&self) -> String {
+        match (self.location.0.as_str(), self.line.0) {
+            ("", Some(line)) if !self.id.0.is_empty() => format!("{}:{line}", self.id.0),
+            (location, _) => location.to_owned(),
+        }
     }
 
     fn into_test(mut self) -> Test {

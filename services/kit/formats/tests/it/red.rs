@@ -70,6 +70,20 @@ fn hooks_of_cucumber_fail_their_scenario_wherever_they_are() {
 }
 
 #[test]
+fn attempts_of_cucumber_for_ruby_are_attempts() {
+    let scenario = |line: usize, status: &str| {
+        format!(
+            r#"{{"type": "scenario", "id": "shop;pays", "name": "pays", "line": {line},
+               "steps": [{{"keyword": "When ", "name": "pays", "result": {{"status": "{status}"}}}}]}}"#
+        )
+    };
+    let elements = [scenario(3, "failed"), scenario(3, "passed"), scenario(9, "failed")];
+    let elements = elements.join(", ");
+    let file = format!(r#"[{{"uri": "shop.feature", "name": "Shop", "elements": [{elements}]}}]"#);
+    assert_eq!(outline_of(&file), ["Failed > Passed Shop.pays", "Failed Shop.pays"]);
+}
+
+#[test]
 fn attachments_of_hooks_of_steps_are_kept() {
     let file = r#"[{"uri": "shop.feature", "name": "Shop", "elements": [{"type": "scenario", "name": "pays",
         "steps": [{"name": "pays", "result": {"status": "passed"}, "after": [{"result": {"status": "passed"},
