@@ -16,6 +16,7 @@ use crate::{
     held::Held,
     json::{self, Array, Elements, List, Members, Name, Number, Object, Output, Text},
     limits::{INLINE, INLINE_TOTAL, MESSAGE, MOST_ATTACHMENTS, MOST_LABELS, MOST_STEPS, STEP},
+    names::Hash,
     texts::beginning,
     times::time,
     values::inline,
@@ -263,7 +264,12 @@ impl Element {
     /// Returns the place of the scenario, or of the row of its examples, if it is known.
     fn place(&self) -> String {
         match (self.location.0.as_str(), self.line.0) {
-            ("", Some(line)) if !self.id.0.is_empty() => format!("{}:{line}", self.id.0),
+            ("", Some(line)) if !self.id.0.is_empty() => {
+                // Rows of examples could have the id and line of their scenario, but have other steps.
+                let mut steps = Hash::default();
+                self.steps.0.iter().for_each(|step| steps.add(step.name.0.as_bytes()));
+                format!("{}:{line}:{}", self.id.0, steps.value())
+            }
             (location, _) => location.to_owned(),
         }
     }

@@ -71,13 +71,15 @@ fn hooks_of_cucumber_fail_their_scenario_wherever_they_are() {
 
 #[test]
 fn attempts_of_cucumber_for_ruby_are_attempts() {
-    let scenario = |line: usize, status: &str| {
+    let scenario = |step: &str, status: &str| {
         format!(
-            r#"{{"type": "scenario", "id": "shop;pays", "name": "pays", "line": {line},
-               "steps": [{{"keyword": "When ", "name": "pays", "result": {{"status": "{status}"}}}}]}}"#
+            r#"{{"type": "scenario", "id": "shop;pays", "name": "pays", "line": 3,
+               "steps": [{{"keyword": "When ", "name": "{step}", "result": {{"status": "{status}"}}}}]}}"#
         )
     };
-    let elements = [scenario(3, "failed"), scenario(3, "passed"), scenario(9, "failed")];
+    // The last one is another row of examples.
+    let elements = [("pays 1", "failed"), ("pays 1", "passed"), ("pays 2", "failed")];
+    let elements = elements.map(|(step, status)| scenario(step, status));
     let elements = elements.join(", ");
     let file = format!(r#"[{{"uri": "shop.feature", "name": "Shop", "elements": [{elements}]}}]"#);
     assert_eq!(outline_of(&file), ["Failed > Passed Shop.pays", "Failed Shop.pays"]);
