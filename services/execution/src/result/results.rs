@@ -23,10 +23,15 @@ pub(super) const MOST_TESTS: usize = 100_000;
 /// Maximum number of notes on an upload.
 const MOST_NOTES: usize = 20;
 
-/// The results of a test: where they are among all, the last one last.
+/// The results of a test: where they are among all.
 struct Piece {
     first: usize,
+    /// The place behind them.
+    end: usize,
+    /// The last result of its instance.
     last: usize,
+    /// The test of the file that it is a further attempt of; itself, if it is the first one.
+    origin: usize,
     /// The test before it with the same parameters, which is another instance so far.
     repeats: Option<usize>,
 }
@@ -71,6 +76,7 @@ impl<'v> Results<'v> {
     /// Begins another file. Its tests count from 0.
     pub(super) fn begin_file(&mut self) {
         self.begin = self.pieces.len();
+        self.identities.begin_file();
     }
 
     /// Returns the number of tests of the open file.
@@ -85,6 +91,7 @@ impl<'v> Results<'v> {
         self.notes.extend(notes);
         self.notes.truncate(MOST_NOTES);
         let is_rerun = |piece: &Piece| {
+            let piece = &self.pieces[piece.origin];
             let before = piece.repeats.filter(|before| *before < self.begin);
             before.is_some_and(|before| {
                 let before = &self.read[self.pieces[before].last].attempt.outcome;
@@ -109,10 +116,11 @@ impl<'v> Results<'v> {
 
     /// Makes the results of a test further attempts of the test that it repeats.
     fn join(&mut self, piece: usize) {
-        let Piece { first, last, repeats } = self.pieces[piece];
+        let Piece { first, end, origin, .. } = self.pieces[piece];
+        let repeats = self.pieces[origin].repeats;
         let Some(before) = repeats.map(|before| self.pieces[before].last) else { return };
         let (slot, number) = (self.read[before].slot.clone(), self.read[before].attempt.number);
-        for result in &mut self.read[first..=last] {
+        for result in &mut self.read[first..end] {
             result.slot = slot.clone();
             result.attempt.number += number;
         }
@@ -149,10 +157,11 @@ impl<'v> Results<'v> {
             self.read.push(result);
         }
         let last = self.read.len().saturating_sub(1);
-        if let Some(first) = place.attempt_of {
-            self.pieces[first].last = last;
+        if let Some(origin) = place.attempt_of {
+            self.pieces[origin].last = last;
         }
-        self.pieces.push(Piece { first, last, repeats: place.repeats });
+        let (end, origin) = (self.read.len(), place.attempt_of.unwrap_or(self.pieces.len()));
+        self.pieces.push(Piece { first, end, last, origin, repeats: place.repeats });
         Ok(size)
     }
 

@@ -38,6 +38,19 @@ const LARGEST: u64 = 16 << 20;
 /// Bytes at the start of a zip archive.
 pub const ARCHIVE: &[u8] = b"PK\x03\x04";
 
+/// Ends of the names of files that are read.
+const PARTS: [&str; 3] = ["-result.json", "-container.json", "-globals.json"];
+
+/// Files beside them that describe the run.
+const DESCRIPTIONS: [&str; 4] =
+    ["categories.json", "environment.properties", "environment.xml", "executor.json"];
+
+/// Ends of the names of files that other tools write reports into.
+const REPORTS: [&str; 6] = [".xml", ".trx", ".tap", ".json", ".jsonl", ".ndjson"];
+
+/// Maximum number of names of such files in the note on them.
+const MOST_NAMES: usize = 5;
+
 /// Files that belong together, such as those of a folder or of an archive.
 pub trait Files {
     /// Returns the sizes of the files in bytes, by their names without folders.
@@ -75,6 +88,34 @@ pub fn is_result(name: &str) -> bool {
     name.ends_with("-result.json")
 }
 
+/// Returns whether a set of files can be Allure results, also those of a run without tests.
+pub(crate) fn is_report(files: &mut dyn Files) -> bool {
+    let sizes = files.sizes();
+    sizes.keys().any(|name| is_part(name)) || sizes.keys().all(|name| is_beside(name))
+}
+
+fn is_part(name: &str) -> bool {
+    PARTS.iter().any(|end| name.ends_with(end))
+}
+
+fn is_beside(name: &str) -> bool {
+    DESCRIPTIONS.contains(&name) || name.contains("-attachment")
+}
+
+/// Returns a note on files that seem to be reports of other tools, which are not read.
+fn note_on_others(names: &[String]) -> Option<String> {
+    let is_other = |name: &&String| {
+        !is_part(name) && !is_beside(name) && REPORTS.iter().any(|end| name.ends_with(end))
+    };
+    let others: Vec<&str> = names.iter().filter(is_other).map(String::as_str).collect();
+    let shown = others.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", ");
+    let more = others.len().saturating_sub(MOST_NAMES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!others.is_empty()).then(|| {
+        format!("Files beside Allure results were not read, send them in another request: {shown}{more}.")
+    })
+}
+
 /// Reads the results in a set of files. The attachments of the tests are names of files in it. Returns
 /// notes on the report for its readers. A file that is broken costs only its own contents.
 pub fn read(files: &mut dyn Files, receiver: impl Receiver) -> Result<Vec<String>, Fault> {
@@ -88,6 +129,9 @@ fn read_all(files: &mut dyn Files, sink: Sink<'_>) -> Result<(), Fault> {
     if names.len() > MOST_FILES {
         let reason = format!("Allure results have at most {MOST_FILES} files");
         return Err(Fault::Refused { code: "too_large", reason });
+    }
+    if let Some(note) = note_on_others(&names) {
+        sink.note(note);
     }
     let (mut tests, mut fixtures) = (Attempts::default(), Fixtures::default());
     for (index, name) in names.iter().enumerate() {

@@ -199,8 +199,13 @@ impl Reported {
         for _ in earlier.len()..small(self.retries).min(MOST_ATTEMPTS) {
             test.push(Attempt::unreported());
         }
+        let mut earlier: Vec<Attempt> = earlier.into_iter().map(Self::into_attempt).collect();
+        if tool == "playwright" {
+            // It skips the rest of a serial suite after a failure, and retries it with the suite.
+            earlier.retain(|attempt| attempt.result != TestResult::Canceled);
+        }
         for attempt in earlier {
-            test.push(attempt.into_attempt());
+            test.push(attempt);
         }
         if self.flaky.0 && self.status.0 == "passed" && test.attempts.is_empty() {
             test.push(Attempt::unreported());

@@ -72,6 +72,8 @@ struct Event {
     action: Text<32>,
     package: Name,
     import_path: Text<MESSAGE>,
+    /// The package whose build failed, which may be one that others need.
+    failed_build: Text<MESSAGE>,
     test: Name,
     output: Text<MESSAGE>,
     /// Seconds.
@@ -140,7 +142,12 @@ impl Report<'_> {
             _ => return Ok(()),
         };
         if event.test.0.is_empty() {
-            let package = self.packages.remove(name).unwrap_or_default();
+            let mut package = self.packages.remove(name).unwrap_or_default();
+            let build = event.failed_build.0.split(' ').next().unwrap_or_default();
+            if let Some(needed) = self.packages.get(build) {
+                let own = std::mem::replace(&mut package.output, needed.output.clone());
+                keep_end(&mut package.output, &own, OUTPUT);
+            }
             self.end_package(name, package, result, duration(event.elapsed.0))?;
             self.ended.insert(name.to_owned());
             return self.check(line);

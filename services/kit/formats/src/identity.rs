@@ -37,6 +37,8 @@ pub struct Place {
 #[derive(Debug, Default)]
 pub struct Identities {
     tests: usize,
+    /// The number of tests in front of the open file.
+    begin: usize,
     /// The last instance of each identifier and variant.
     seen: HashMap<String, Seen>,
     /// The key of the last test.
@@ -50,9 +52,16 @@ struct Seen {
     instances: usize,
     attempts: usize,
     has_failed: bool,
+    run: usize,
 }
 
 impl Identities {
+    /// Begins another file. Tools write the attempts of a test into one file: a test that is also in an
+    /// earlier one is another instance.
+    pub fn begin_file(&mut self) {
+        self.begin = self.tests;
+    }
+
     /// Returns the position of the next test, which has this identifier and variant.
     pub fn place(&mut self, test: &Test, identifier: &str, variant: &str) -> Place {
         let number = self.tests;
@@ -62,11 +71,12 @@ impl Identities {
         let attempts = test.attempts.len();
         let has_failed = Nature::of(test.result()).is_some();
         let Some(seen) = self.seen.get_mut(&self.key) else {
-            let seen = Seen { test: number, instances: 1, attempts, has_failed };
+            let seen = Seen { test: number, instances: 1, attempts, has_failed, run: test.run };
             self.seen.insert(self.key.clone(), seen);
             return Place { instance: 1, attempts: 0, attempt_of: None, repeats: None };
         };
         let is_attempt = match test.retry {
+            _ if seen.test < self.begin || seen.run != test.run => false,
             Retry::Never => false,
             Retry::AfterFailure => seen.has_failed,
             Retry::Always => true,
@@ -79,7 +89,7 @@ impl Identities {
             return Place { instance, attempts: before, attempt_of, repeats: None };
         }
         let repeats = Some(seen.test);
-        (seen.test, seen.attempts) = (number, attempts);
+        (seen.test, seen.attempts, seen.run) = (number, attempts, test.run);
         seen.instances += 1;
         Place { instance: seen.instances, attempts: 0, attempt_of: None, repeats }
     }
@@ -187,5 +197,23 @@ mod tests {
         assert_eq!(place("b", Retry::AfterFailure, Passed), (1, 1, Some(1)));
         assert_eq!(place("b", Retry::AfterFailure, Passed), (2, 0, None));
         assert_eq!(place("b", Retry::Always, Passed), (2, 1, Some(4)));
+    }
+
+    #[test]
+    fn a_test_of_another_file_is_another_instance() {
+        let passed = Test {
+            retry: Retry::Always,
+            attempts: vec![Attempt { result: Passed, ..Attempt::default() }],
+            ..test(&[], "shop", "adds")
+        };
+        let mut identities = Identities::default();
+        let place = |identities: &mut Identities| {
+            let place = identities.place(&passed, "shop.adds", "");
+            (place.instance, place.attempt_of, place.repeats)
+        };
+        assert_eq!(place(&mut identities), (1, None, None));
+        identities.begin_file();
+        assert_eq!(place(&mut identities), (2, None, Some(0)));
+        assert_eq!(place(&mut identities), (2, Some(1), None));
     }
 }

@@ -5,6 +5,7 @@
 
 mod case;
 mod dialect;
+mod kind;
 mod suite;
 #[cfg(test)]
 mod tests;
@@ -13,13 +14,9 @@ use std::io::BufRead;
 
 use assay_proto::{Fault, TestResult};
 
-use self::{
-    case::{Case, Kind},
-    dialect::Dialect,
-    suite::Suite,
-};
+use self::{case::Case, dialect::Dialect, kind::Kind, suite::Suite};
 use crate::{
-    Format, Head, Sink, Test,
+    Format, Head, Retry, Sink, Test,
     names::{file_name, named},
     sink::{Amendment, Tally},
     xml::{self, Attributes, Document, Path},
@@ -42,12 +39,16 @@ impl Format for Junit {
         let mut report = Report {
             dialect: Dialect::Other,
             suites: Vec::new(),
+            runs: 0,
             case: None,
             previous: None,
             has_points: false,
             sink,
         };
-        xml::read(self.name(), file, &replaced, &mut report)
+        let read = xml::read(self.name(), file, &replaced, &mut report);
+        // A complete test counts, even if the file ends behind it.
+        report.flush()?;
+        read
     }
 }
 
@@ -56,6 +57,8 @@ struct Report<'s> {
     dialect: Dialect,
     /// The root element, if it is not a suite, and open suites, outermost first.
     suites: Vec<Suite>,
+    /// Number of suites so far. Tools that repeat a test write it into the same one.
+    runs: usize,
     /// The open test.
     case: Option<Case>,
     /// A complete test, which the next element may belong to.
@@ -82,6 +85,7 @@ impl Document for Report<'_> {
                 suite.start = None;
                 suite.is_root = true;
             }
+            self.runs += usize::from(!suite.is_root);
             self.dialect = self.dialect.within(&suite, attributes);
             self.suites.push(suite);
         } else if name == "testcase" {
@@ -93,7 +97,7 @@ impl Document for Report<'_> {
                 suite.open_problem(kind.nature, attributes);
             } else if name == "property" {
                 let property = attributes.property();
-                suite.is_browser |= property.name == "browser.fullName";
+                suite.describe(&property);
                 self.dialect = self.dialect.of_property(&property.name);
             }
         }
@@ -107,7 +111,8 @@ impl Document for Report<'_> {
             case.text(path, text);
         } else if let Some(suite) = self.suites.last_mut() {
             match path.name() {
-                "system-out" | "system-err" => suite.add_output(text),
+                "system-out" => suite.add_output(text),
+                "system-err" => suite.add_error(text),
                 name if Kind::named(name).is_some() => suite.add_text(text),
                 _ => {}
             }
@@ -141,6 +146,7 @@ impl Report<'_> {
             file: file.cloned().unwrap_or_default(),
             start: inner.clone().find_map(|suite| suite.start),
             retry: self.dialect.retry(),
+            run: if self.dialect.retry() == Retry::Never { 0 } else { self.runs },
             ..Test::default()
         };
         attributes.each(|name, value| match name {
@@ -162,7 +168,8 @@ impl Report<'_> {
             let skipped = test.result() == TestResult::Canceled;
             let (failed, skipped) = (usize::from(failed), usize::from(skipped));
             // Surefire counts attempts.
-            suite.found.add(Tally { tests: test.attempts.len(), failed, skipped });
+            let tests = test.attempts.len();
+            suite.found.add(Tally { tests, failed, skipped, ..Tally::default() });
         }
         if self.dialect != Dialect::Pytest {
             return self.sink.add(test);

@@ -48,6 +48,9 @@ pub struct Test {
     pub comment: String,
     /// Whether the test is a further attempt if the report has a result of its instance before.
     pub retry: Retry,
+    /// Number of the run of the tool that the test is of, in a report that was merged from several. A test
+    /// of another run is not an attempt.
+    pub run: usize,
 }
 
 /// A named value.

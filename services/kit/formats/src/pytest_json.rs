@@ -143,10 +143,10 @@ impl Report<'_, '_> {
         let Self { code, summary, tests, output, .. } = self;
         output.with(|sink| {
             let found = Tally { tests, ..sink.tally() };
-            let found = sink.compare(found, summary.into(), &Test::default().of_run())?;
+            sink.compare(found, summary.into(), &Test::default().of_run())?;
             let (nature, message) = match code.count() {
                 None | Some(0) => return Ok(()),
-                _ if found.failed > 0 => return Ok(()),
+                _ if sink.tally().red > 0 => return Ok(()),
                 Some(2) => (Nature::Abortion, "The run was interrupted.".to_owned()),
                 Some(3) => (Nature::Error, "pytest had an internal error.".to_owned()),
                 Some(5) => (Nature::Error, "pytest found no tests.".to_owned()),

@@ -1,6 +1,7 @@
 //! The `output.xml` of Robot Framework: suites, tests and keywords.
 
 mod json_output;
+mod merged;
 
 use std::io::BufRead;
 
@@ -139,7 +140,7 @@ impl Elements for Report<'_> {
             }
             name if is_step(name) => _ = self.keywords.pop(),
             "status" if !text.is_empty() => {
-                self.message(path.parent(), beginning(text, MESSAGE));
+                self.message(path.parent(), text);
             }
             "tag" => {
                 if let Some(test) = &mut self.test {
@@ -211,14 +212,23 @@ impl Report<'_> {
         }
     }
 
-    fn message(&mut self, parent: &str, text: String) {
+    fn message(&mut self, parent: &str, text: &str) {
         let keyword = self.keywords.last().copied().flatten();
-        let Some(attempt) = self.attempt() else { return };
+        let Some(test) = &mut self.test else { return };
         if !matches!(parent, "test" | "task") {
-            if let Some(step) = keyword.and_then(|index| attempt.steps.get_mut(index)) {
-                step.message = text;
+            let attempt = test.attempts.last_mut();
+            let step = attempt.zip(keyword).and_then(|(one, index)| one.steps.get_mut(index));
+            if let Some(step) = step {
+                step.message = beginning(text, MESSAGE);
             }
-        } else if let Some(problem) = attempt.problems.last_mut() {
+            return;
+        }
+        let (text, earlier) = merged::separate(text);
+        if test.attempts.len() == 1 {
+            test.attempts.splice(0..0, earlier);
+        }
+        let Some(attempt) = test.attempts.last_mut() else { return };
+        if let Some(problem) = attempt.problems.last_mut() {
             problem.message = text;
         } else if attempt.result == TestResult::Canceled {
             attempt.reason = text;

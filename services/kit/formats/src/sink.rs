@@ -127,22 +127,23 @@ impl dyn Output + '_ {
     /// owner. Returns what was found with this entry.
     pub(crate) fn compare(
         &mut self,
-        found: Tally,
+        mut found: Tally,
         claims: Claims,
         owner: &Test,
     ) -> Result<Tally, Fault> {
         let failures = claims.failures.unwrap_or_default();
         let missing = claims.tests.unwrap_or_default().saturating_sub(found.tests);
         let skipped = claims.skipped.unwrap_or_default().saturating_sub(found.skipped);
-        if missing > 0 && missing <= skipped {
+        let is_skipped = missing > 0 && missing <= skipped;
+        if is_skipped {
             self.note(format!("{missing} skipped tests are counted, but not listed."));
-            let (tests, skipped) = (found.tests + missing, found.skipped + missing);
-            return Ok(Tally { tests, skipped, ..found });
+            found.tests += missing;
+            found.skipped += missing;
         }
         let mut entry = |nature, message| {
             self.add_own(owner.clone(), Problem { nature, message, ..Problem::default() })
         };
-        if missing > 0 {
+        if missing > 0 && !is_skipped {
             let announced = found.tests + missing;
             let message = format!(
                 "{missing} of {announced} tests are missing: the report announces {announced} and \

@@ -3,13 +3,17 @@
 //! A file, and each subtest in it, has a plan: the number of its tests. As for the harness of Perl, a
 //! file whose plan is missing or not kept has failed, because its program died or lost count.
 
+mod buffered;
 mod point;
 
 use std::io::BufRead;
 
 use assay_proto::{Fault, TestResult};
 
-use self::point::{Point, plan};
+use self::{
+    buffered::Buffered,
+    point::{Point, plan},
+};
 use crate::{
     Attempt, Format, Head, Nature, Problem, Sink, Test,
     durations::duration,
@@ -56,26 +60,27 @@ impl Format for Tap {
     /// Lines of the program that started the tests, and outputs of these, may stand in front of the
     /// first line of TAP. It is the last format that is tried.
     fn recognizes(&self, head: &Head) -> bool {
-        let is_tap = |line: &[u8]| {
-            let text = String::from_utf8_lossy(line);
-            text.starts_with("TAP version ")
-                || text.starts_with("# Subtest: ")
-                || text.starts_with("Bail out!")
-                || plan(&text).is_some()
-                || Point::parse(&text).is_some()
-        };
+        let is_tap = |line: &[u8]| is_tap(&String::from_utf8_lossy(line));
         head.object().is_none() && head.array().is_none() && head.lines().any(is_tap)
     }
 
     fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
-        let (titles, levels, last, is_in_block) = Default::default();
-        let mut report = Report { titles, levels, last, is_in_block, has_stopped: false, sink };
+        let mut report = Report::new(sink);
         let mut lines = Lines::new(self.name(), file);
         while let Some((_, line)) = lines.next()? {
             report.add(&String::from_utf8_lossy(line))?;
         }
         report.end_file()
     }
+}
+
+/// Returns whether a line is one of TAP itself.
+fn is_tap(line: &str) -> bool {
+    line.starts_with("TAP version ")
+        || line.starts_with("# Subtest: ")
+        || line.starts_with("Bail out!")
+        || plan(line).is_some()
+        || Point::parse(line).is_some()
 }
 
 /// The tests at a level: those of the file, or of the subtest of a test point, which comes behind them.
@@ -91,8 +96,12 @@ struct Report<'s> {
     /// Titles of the open subtests by level.
     titles: Vec<String>,
     levels: Vec<Level>,
+    /// Open subtests whose line is in front of their tests, outermost first.
+    buffered: Vec<Buffered>,
     /// The last test, to which the following lines belong. `None` after a suite.
     last: Option<Test>,
+    /// The line of the last test, and its level.
+    point: Option<(usize, Point)>,
     /// Whether the following lines are a YAML block.
     is_in_block: bool,
     /// Whether the program has stopped on purpose.
@@ -100,36 +109,68 @@ struct Report<'s> {
     sink: Sink<'s>,
 }
 
+impl<'s> Report<'s> {
+    fn new(sink: Sink<'s>) -> Self {
+        let (titles, levels, buffered, last, point) = Default::default();
+        let (is_in_block, has_stopped) = Default::default();
+        Self { titles, levels, buffered, last, point, is_in_block, has_stopped, sink }
+    }
+}
+
 impl Report<'_> {
     fn add(&mut self, line: &str) -> Result<(), Fault> {
         let text = line.trim_start();
         if self.is_in_block {
-            self.is_in_block = text.trim_end() != "...";
+            // A block that has no end is in front of the next line of TAP. Tools write lines of texts without
+            // indentation.
+            let is_inside = !is_tap(line);
+            self.is_in_block = is_inside && text.trim_end() != "...";
             if self.is_in_block {
                 self.describe(text);
             }
-            return Ok(());
+            if is_inside {
+                return Ok(());
+            }
         }
         let indent = line.len() - text.len();
         let level = (indent / INDENT).min(DEEPEST);
         let is_aligned = indent.is_multiple_of(INDENT);
-        if text.starts_with("---") {
+        // Others are outputs, such as differences of files.
+        if text.trim_end() == "---" && indent > 0 {
             self.is_in_block = true;
+        } else if text.trim_end() == "}" && is_aligned && !self.buffered.is_empty() {
+            return self.close(level);
+        } else if text.trim_end() == "{" && is_aligned && self.open_last(level) {
+            return Ok(());
         } else if text.starts_with("TAP version ") && indent == 0 {
             return self.begin_file();
         } else if let Some(title) = text.strip_prefix("# Subtest:") {
+            self.flush()?;
+            self.close(level)?;
+            self.point = None;
             self.titles.resize(level, String::new());
             self.titles.push(shortened(title.trim()));
             return self.flush();
         } else if let Some(comment) = text.strip_prefix('#') {
             self.comment(comment);
         } else if let Some((tests, reason)) = plan(text).filter(|_| is_aligned) {
+            self.close(level)?;
             return self.add_plan(level, tests, reason);
         } else if let Some(point) = Point::parse(text).filter(|_| is_aligned) {
             self.flush()?;
-            return self.add_point(&point, level);
+            self.close(level)?;
+            self.flush()?;
+            self.point = None;
+            if point.is_open() {
+                self.open(level, point, None);
+                return Ok(());
+            }
+            self.add_point(&point, level)?;
+            self.point = Some((level, point));
+            return Ok(());
         } else if let Some(reason) = text.strip_prefix("Bail out!") {
             self.flush()?;
+            self.point = None;
             self.has_stopped = true;
             let message = beginning(reason.trim(), MESSAGE);
             let problem = Problem { nature: Nature::Abortion, message, ..Problem::default() };
@@ -250,15 +291,18 @@ impl Report<'_> {
 
     /// Ends the file in front of this line, if there is one.
     fn begin_file(&mut self) -> Result<(), Fault> {
-        if !self.levels.is_empty() {
+        if !self.levels.is_empty() || !self.buffered.is_empty() {
             self.end_file()?;
         }
         (self.titles, self.levels, self.has_stopped) = (Vec::new(), Vec::new(), false);
+        self.point = None;
         Ok(())
     }
 
     /// Compares the tests of a file with its plan.
     fn end_file(&mut self) -> Result<(), Fault> {
+        self.flush()?;
+        self.close(0)?;
         self.flush()?;
         let all = self.levels.first().copied().unwrap_or_default();
         if self.has_stopped {
@@ -280,7 +324,8 @@ impl Report<'_> {
 impl Level {
     /// Returns what was found, and what the plan claims.
     fn compared(self) -> (Tally, Claims) {
-        let found = Tally { tests: self.count, failed: usize::from(self.has_failures), skipped: 0 };
+        let failed = usize::from(self.has_failures);
+        let found = Tally { tests: self.count, failed, ..Tally::default() };
         (found, Claims { tests: self.plan, ..Claims::default() })
     }
 }

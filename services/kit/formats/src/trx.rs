@@ -262,7 +262,8 @@ fn is_result(name: &str) -> bool {
 
 fn result(attributes: &Attributes<'_>) -> Open {
     let mut open = Open::default();
-    let mut outcome = TestResult::Canceled;
+    // Visual Studio leaves the outcome out if it is an error.
+    let mut outcome = TestResult::Error;
     attributes.each(|name, value| match name {
         "testId" => open.id = beginning(value, MESSAGE),
         "testName" => open.test.name = named(value),

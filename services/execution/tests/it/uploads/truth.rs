@@ -123,6 +123,33 @@ async fn a_file_of_failed_tests_that_ran_again_has_further_attempts() -> Result<
 }
 
 #[tokio::test]
+async fn a_test_of_several_files_is_not_retried_whatever_its_tool_does_within_a_file() -> Result<()>
+{
+    // As pytest and Gradle write them, for two versions of Python and two variants of a build.
+    let pytest = |tests: &str| format!("<testsuite name='pytest' tests='1'>{tests}</testsuite>");
+    let gradle = |tests: &str| {
+        format!(
+            "<testsuite name='c' tests='1' skipped='0' failures='0' errors='0' \
+             timestamp='2026-11-20T10:00:00' hostname='h' time='1'>{tests}</testsuite>"
+        )
+    };
+    let failed = "<testcase classname='c' name='pays' time='1'><failure/></testcase>";
+    let passed = "<testcase classname='c' name='pays' time='1'/>";
+    for (first, second, expected) in [
+        (pytest(passed), pytest(passed), TestResult::Passed),
+        (pytest(failed), pytest(passed), TestResult::Failed),
+        (gradle(failed), gradle(passed), TestResult::Failed),
+    ] {
+        let world = World::new().await?;
+        let execution = world.upload(&[first.as_bytes(), second.as_bytes()]).await?;
+        let pays = report(&execution, "c.pays");
+        assert_eq!((pays.requested_instances_count, pays.is_flaky), (2, false), "{first}");
+        assert_eq!(pays.result(), expected, "{first}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn the_output_of_a_suite_explains_its_failed_tests() -> Result<()> {
     let world = World::new().await?;
     let execution = world.upload(&[BAZEL]).await?;

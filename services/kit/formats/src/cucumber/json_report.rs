@@ -9,17 +9,21 @@ use serde::{
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-use super::status::{complete, explanation, result};
+use super::status::{add, complete, explanation, result};
 use crate::{
     Attachment, Attempt, Format, Head, Nature, Problem, Property, Retry, Sink, Step, Test,
     durations::duration,
     held::Held,
     json::{self, Array, Elements, List, Members, Name, Number, Object, Output, Text},
     limits::{INLINE, INLINE_TOTAL, MESSAGE, MOST_ATTACHMENTS, MOST_LABELS, MOST_STEPS, STEP},
+    names::Hash,
     texts::beginning,
     times::time,
     values::inline,
 };
+
+/// Maximum number of steps of a scenario that its result follows from. Fewer are kept.
+const MOST_READ: usize = 10_000;
 
 /// The format of Cucumber JSON.
 pub struct CucumberJson;
@@ -109,14 +113,16 @@ impl Elements for Feature<'_, '_> {
         let Some(mut element) = sequence.next_element::<Element>()? else { return Ok(false) };
         let has_result = |step: &ReportedStep| !step.result.status.0.is_empty();
         if element.r#type.0 == "background" {
-            self.background = element.steps.0;
+            // Cucumber for Ruby writes the hooks of the scenario here.
+            self.background = element.take_steps();
             self.background.retain(has_result);
         } else {
             let background = std::mem::take(&mut self.background);
             element.steps.0.splice(0..0, background);
-            // Behave writes each attempt of a scenario.
-            let is_again = !element.location.0.is_empty() && element.location.0 == self.location;
-            self.location.clone_from(&element.location.0);
+            // Behave and Cucumber for Ruby write each attempt of a scenario.
+            let place = element.place();
+            let is_again = !place.is_empty() && place == self.location;
+            self.location = place;
             let mut test = element.into_test();
             test.retry = if is_again { Retry::AfterFailure } else { Retry::Never };
             self.has_failures |= Nature::of(test.result()).is_some();
@@ -151,11 +157,14 @@ impl Feature<'_, '_> {
 #[serde(default)]
 struct Element {
     id: Name,
+    line: Number,
     r#type: Text<32>,
     name: Name,
     tags: List<Tag, MOST_LABELS>,
     before: List<ReportedStep, MOST_STEPS>,
-    steps: List<ReportedStep, MOST_STEPS>,
+    steps: List<ReportedStep, MOST_READ>,
+    /// Hooks around the scenario, of which Cucumber for Ruby writes those that failed.
+    around: List<ReportedStep, MOST_STEPS>,
     after: List<ReportedStep, MOST_STEPS>,
     start_timestamp: Text<64>,
     /// Result and place in reports of Behave.
@@ -170,6 +179,9 @@ struct ReportedStep {
     name: Text<STEP>,
     result: StepResult,
     embeddings: List<Embedding, MOST_ATTACHMENTS>,
+    /// Hooks of the step, which may fail although the step passed.
+    before: List<ReportedStep, MOST_STEPS>,
+    after: List<ReportedStep, MOST_STEPS>,
 }
 
 #[derive(Default, Deserialize)]
@@ -228,7 +240,42 @@ impl<'de> Visitor<'de> for TagVisitor {
 }
 
 impl Element {
-    fn into_test(self) -> Test {
+    /// Removes the hooks and steps, in their order. Hooks of steps that did not fail only matter for their
+    /// attachments.
+    fn take_steps(&mut self) -> Vec<ReportedStep> {
+        let has_failed = |hook: &ReportedStep| Nature::of(result(&hook.result.status.0)).is_some();
+        let mut steps = hooks("Before", &mut self.before);
+        for mut step in std::mem::take(&mut self.steps.0) {
+            let before = hooks("BeforeStep", &mut step.before);
+            let after = hooks("AfterStep", &mut step.after);
+            let (before, sound): (Vec<_>, Vec<_>) = before.into_iter().partition(has_failed);
+            let (after, others): (Vec<_>, Vec<_>) = after.into_iter().partition(has_failed);
+            let attached = sound.into_iter().chain(others).flat_map(|hook| hook.embeddings.0);
+            step.embeddings.0.extend(attached);
+            steps.extend(before);
+            steps.push(step);
+            steps.extend(after);
+        }
+        steps.extend(hooks("Around", &mut self.around));
+        steps.extend(hooks("After", &mut self.after));
+        steps
+    }
+
+    /// Returns the place of the scenario, or of the row of its examples, if it is known.
+    fn place(&self) -> String {
+        match (self.location.0.as_str(), self.line.0) {
+            ("", Some(line)) if !self.id.0.is_empty() => {
+                // Rows of examples could have the id and line of their scenario, but have other steps.
+                let mut steps = Hash::default();
+                self.steps.0.iter().for_each(|step| steps.add(step.name.0.as_bytes()));
+                format!("{}:{line}:{}", self.id.0, steps.value())
+            }
+            (location, _) => location.to_owned(),
+        }
+    }
+
+    fn into_test(mut self) -> Test {
+        let steps = self.take_steps();
         let name = if self.name.0.trim().is_empty() { self.id.0 } else { self.name.0 };
         let tag = |Tag(name)| Property::new("tag", name.trim_start_matches('@'));
         let labels = self.tags.0.into_iter().map(tag);
@@ -236,8 +283,7 @@ impl Element {
         let per_second = if self.location.0.is_empty() { 1e9 } else { 1.0 };
         let mut attempt = Attempt { start: time(&self.start_timestamp.0), ..Attempt::default() };
         let mut room = INLINE_TOTAL;
-        let steps = self.before.0.into_iter().chain(self.steps.0).chain(self.after.0);
-        for step in steps.take(MOST_STEPS) {
+        for step in steps {
             step.add_to(&mut attempt, per_second, &mut room);
         }
         attempt.seconds = attempt.steps.iter().map(|step| step.seconds).sum();
@@ -257,6 +303,17 @@ impl Element {
     }
 }
 
+/// Removes hooks. They get this name, as most reports have none.
+fn hooks(kind: &str, hooks: &mut List<ReportedStep, MOST_STEPS>) -> Vec<ReportedStep> {
+    let mut hooks = std::mem::take(&mut hooks.0);
+    for hook in &mut hooks {
+        if hook.name.0.trim().is_empty() && hook.keyword.0.trim().is_empty() {
+            hook.name = Text(kind.to_owned());
+        }
+    }
+    hooks
+}
+
 impl ReportedStep {
     fn add_to(self, attempt: &mut Attempt, per_second: f64, room: &mut usize) {
         let StepResult { status, duration: nanoseconds, error_message } = self.result;
@@ -268,7 +325,7 @@ impl ReportedStep {
         };
         let seconds = duration(nanoseconds.0.map(|nanoseconds| nanoseconds / per_second));
         let result = result(&status.0);
-        attempt.steps.push(Step { depth: 0, name, result, seconds, message });
+        add(attempt, Step { depth: 0, name, result, seconds, message });
         for Embedding { name, mime_type, data } in self.embeddings.0 {
             let content = inline(&data.0, room);
             attempt.attach(Attachment { name: name.0, media_type: mime_type.0, content });

@@ -12,14 +12,14 @@ use self::envelope::{
 };
 use super::{
     definitions::Definitions,
-    status::{complete, explanation, result},
+    status::{add, complete, explanation, result},
 };
 use crate::{
     Attachment, Attempt, Content, Format, Head, Nature, Problem, Sink, Step, Test,
     durations::duration,
     fault::excessive,
     json::{self, Lenient},
-    limits::{INLINE, INLINE_TOTAL, MOST_STEPS, OUTPUT},
+    limits::{INLINE, INLINE_TOTAL, OUTPUT},
     lines::Lines,
     texts::keep_end,
     values::inline,
@@ -143,9 +143,9 @@ impl Report<'_> {
             message => message.to_owned(),
         };
         let is_shown = !is_hook || result != TestResult::Passed;
-        if is_shown && running.attempt.steps.len() < MOST_STEPS {
+        if is_shown {
             let seconds = duration(time.seconds());
-            running.attempt.steps.push(Step { depth: 0, name, result, seconds, message });
+            add(&mut running.attempt, Step { depth: 0, name, result, seconds, message });
         }
     }
 
@@ -237,7 +237,7 @@ impl Report<'_> {
             let message = "The report ends before the run did.";
             return self.sink.fail_run(Nature::Abortion, message);
         };
-        if end.success != Some(false) || self.sink.tally().failed > 0 {
+        if end.success != Some(false) || self.sink.tally().red > 0 {
             return Ok(());
         }
         let reasons = [end.exception.message.0, end.message.0, "The run failed.".to_owned()];

@@ -2,7 +2,7 @@
 
 use assay_proto::TestResult;
 
-use crate::{Attempt, Nature, Problem, Step};
+use crate::{Attempt, Nature, Problem, Step, limits::MOST_STEPS};
 
 /// Returns the result of a step for its status.
 pub(super) fn result(status: &str) -> TestResult {
@@ -24,6 +24,18 @@ pub(super) fn explanation(status: &str, name: &str) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// Adds a step if there is room. One that failed replaces the last one otherwise, as the result follows from
+/// the steps.
+pub(super) fn add(attempt: &mut Attempt, step: Step) {
+    if attempt.steps.len() >= MOST_STEPS {
+        if Nature::of(step.result).is_none() {
+            return;
+        }
+        attempt.steps.pop();
+    }
+    attempt.steps.push(step);
 }
 
 /// Completes an attempt by its steps. `reported` is the result that the tool itself reports.

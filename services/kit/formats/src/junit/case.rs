@@ -2,51 +2,18 @@
 
 use assay_proto::{TestResult, Timestamp};
 
-use super::dialect::Dialect;
+use super::{
+    dialect::Dialect,
+    kind::{Kind, WARNING, When},
+};
 use crate::{
     ABORTED, Attachment, Attempt, Nature, Problem, Property, Test,
     durations::{has_point, seconds},
-    limits::{MESSAGE, MOST_ATTACHMENTS, MOST_PROBLEMS, OUTPUT, TEXT},
+    limits::{MESSAGE, MOST_ATTACHMENTS, MOST_ATTEMPTS, MOST_PROBLEMS, OUTPUT, TEXT},
     texts::{keep_beginning, keep_end},
     times::time,
     xml::{Attributes, Path},
 };
-
-/// Meaning of a problem for its test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kind {
-    pub(super) nature: Nature,
-    pub(super) when: When,
-}
-
-/// Attempt in which a problem occurred, for tools that retry failed tests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum When {
-    /// The only attempt, or the first one of a test that failed every time.
-    Decisive,
-    /// A further attempt of a test that failed every time.
-    Repeated,
-    /// An attempt of a test that passed in a later one.
-    Flaky,
-}
-
-impl Kind {
-    /// Returns the meaning of an element of this name.
-    pub(super) fn named(name: &str) -> Option<Self> {
-        use Nature::{Error, Failure};
-        use When::{Decisive, Flaky, Repeated};
-        let (nature, when) = match name {
-            "failure" => (Failure, Decisive),
-            "error" => (Error, Decisive),
-            "rerunFailure" => (Failure, Repeated),
-            "rerunError" => (Error, Repeated),
-            "flakyFailure" => (Failure, Flaky),
-            "flakyError" => (Error, Flaky),
-            _ => return None,
-        };
-        Some(Self { nature, when })
-    }
-}
 
 /// A problem, and what is reported of its attempt.
 struct Reported {
@@ -64,6 +31,8 @@ struct Output {
     /// Beginning of the last line.
     line: String,
     attachments: Vec<Attachment>,
+    /// Number of attempts in front of the last one, which Ginkgo writes into its timeline.
+    retries: usize,
 }
 
 impl Output {
@@ -79,6 +48,7 @@ impl Output {
 
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
+        self.retries += usize::from(is_retry(line.trim()));
         let path =
             line.trim().strip_prefix("[[ATTACHMENT|").and_then(|rest| rest.strip_suffix("]]"));
         if let Some(path) = path
@@ -136,19 +106,20 @@ impl Case {
                 self.is_instant = value == "0";
             }
             ("timestamp", value) => self.test.start = time(value),
-            ("status", "notrun" | "disabled" | "skipped")
-            | ("result", "suppressed" | "skipped") => {
-                self.is_not_run = value == "notrun";
+            ("status" | "result", value) if did_not_run(value) => {
+                self.is_not_run |= value == "notrun";
                 self.skipped = Some(String::new());
             }
-            ("status" | "result", status) => self.status = Nature::of_status(status),
+            ("status" | "result", status) => {
+                self.status = self.status.or(Nature::of_status(status));
+            }
             _ => {}
         });
     }
 
     pub(super) fn open(&mut self, path: &Path, attributes: &Attributes<'_>, has_points: bool) {
         let name = path.name();
-        if let Some(kind) = Kind::named(name) {
+        if let Some(kind) = Kind::named(name).or_else(|| Kind::of_warning(name, attributes)) {
             self.problems.truncate(MOST_PROBLEMS);
             self.problems.push(Reported::new(kind, attributes, has_points));
         } else if name == "skipped" {
@@ -175,7 +146,7 @@ impl Case {
         }
         let is_known = |name: &&str| {
             Kind::named(name).is_some()
-                || matches!(*name, "testcase" | "skipped" | "system-out" | "system-err")
+                || matches!(*name, WARNING | "testcase" | "skipped" | "system-out" | "system-err")
         };
         match path.names().find(is_known) {
             Some("skipped") => {
@@ -243,7 +214,7 @@ impl Case {
         self.problems.truncate(MOST_PROBLEMS);
         self.problems.extend(self.unlisted_problem(dialect));
         let Self { mut test, skipped, details, is_todo, mut problems, output, .. } = self;
-        let is_skipped = skipped.is_some();
+        let (is_skipped, retries) = (skipped.is_some(), output.retries);
         let mut reason = lines([&skipped.unwrap_or_default(), &details]);
         if is_todo {
             for Reported { problem, .. } in problems.drain(..) {
@@ -266,6 +237,9 @@ impl Case {
         } else {
             own
         };
+        for _ in 0..retries.min(MOST_ATTEMPTS) {
+            test.push(Attempt::unreported());
+        }
         // The first attempt is the one of the test itself, or else the last one is.
         let is_first = is_repeated || !own.problems.is_empty();
         let mut others: Vec<Attempt> = others.into_iter().map(Reported::into_attempt).collect();
@@ -312,6 +286,22 @@ impl Reported {
             ..Attempt::with(vec![self.problem])
         }
     }
+}
+
+/// Returns whether a line is that of Ginkgo between attempts: `Attempt #1 Failed.  Retrying ↺ @ 11/20/26 10:14:04`.
+fn is_retry(line: &str) -> bool {
+    let rest = line
+        .strip_prefix("Attempt #")
+        .map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+    rest.is_some_and(|rest| rest.starts_with(" Failed.  Retrying "))
+}
+
+/// Returns whether a test with this status did not run, or not to its end.
+fn did_not_run(status: &str) -> bool {
+    matches!(
+        status.to_ascii_lowercase().as_str(),
+        "notrun" | "disabled" | "skipped" | "suppressed" | "canceled" | "cancelled" | "stopped"
+    )
 }
 
 /// Returns texts as lines of one, without repeated and empty ones.

@@ -3,16 +3,19 @@
 use assay_proto::Timestamp;
 
 use crate::{
-    Nature, Problem, Test,
+    Nature, Problem, Property, Test,
     durations::has_point,
     identity::stable,
     limits::{MESSAGE, MOST_PROBLEMS, OUTPUT, TEXT},
     names::{file_name, shortened},
     sink::{Claims, Tally, count},
-    texts::{keep_beginning, keep_end},
+    texts::{beginning, keep_beginning, keep_end},
     times::time,
     xml::Attributes,
 };
+
+/// How the JUnit logger of .NET begins the message of a run that was aborted, among other errors.
+const ABORTED_RUN: &str = "Error - The active test run was aborted.";
 
 /// A suite, or the root element around suites.
 #[derive(Default)]
@@ -34,7 +37,11 @@ pub(super) struct Suite {
     pub(super) first: usize,
     /// Failures outside of its tests.
     problems: Vec<Problem>,
+    /// Why it failed, if it states that it did, as suites of Ginkgo do.
+    failure: Option<String>,
     pub(super) output: String,
+    /// End of its standard error.
+    errors: String,
 }
 
 impl Suite {
@@ -53,6 +60,16 @@ impl Suite {
             _ => {}
         });
         suite
+    }
+
+    /// Reads a property of the suite.
+    pub(super) fn describe(&mut self, Property { name, value }: &Property) {
+        match (name.as_str(), &mut self.failure) {
+            ("browser.fullName", _) => self.is_browser = true,
+            ("SuiteSucceeded", failure) if value == "false" => *failure = Some(String::new()),
+            ("SpecialSuiteFailureReason", Some(reason)) => reason.clone_from(value),
+            _ => {}
+        }
     }
 
     /// Begins a failure outside of the tests.
@@ -78,8 +95,33 @@ impl Suite {
         keep_end(&mut self.output, text, OUTPUT);
     }
 
-    /// Removes the failures outside of the tests.
+    pub(super) fn add_error(&mut self, text: &str) {
+        self.add_output(text);
+        keep_end(&mut self.errors, text, TEXT);
+    }
+
+    /// Removes the failures outside of the tests. One that the suite only states is a failure if nothing
+    /// explains it.
     pub(super) fn take_problems(&mut self) -> Vec<Problem> {
+        if let Some((_, reason)) = self.errors.rsplit_once(ABORTED_RUN) {
+            let text = reason.trim();
+            let message = text.lines().next().unwrap_or_default();
+            let message = beginning(&format!("The run was aborted. {message}"), MESSAGE);
+            self.problems.truncate(MOST_PROBLEMS - 1);
+            self.problems.push(Problem {
+                nature: Nature::Abortion,
+                message,
+                text: text.to_owned(),
+            });
+        }
+        let is_explained = self.found.failed > 0 || !self.problems.is_empty();
+        if let Some(reason) = self.failure.take().filter(|_| !is_explained) {
+            let message = match reason.trim() {
+                "" => "The suite failed, but none of its tests did.".to_owned(),
+                reason => reason.to_owned(),
+            };
+            self.problems.push(Problem { nature: Nature::Error, message, ..Problem::default() });
+        }
         std::mem::take(&mut self.problems)
     }
 

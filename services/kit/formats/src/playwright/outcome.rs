@@ -17,15 +17,15 @@ use crate::{
     values::{inline, without_colours},
 };
 
-/// Maximum number of projects of a spec.
-const MOST_PROJECTS: usize = 100;
+/// Maximum number of tests of a spec: one for each project and repetition.
+const MOST_TESTS: usize = 10_000;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Spec {
     title: Name,
     tags: List<Text<MESSAGE>, MOST_LABELS>,
-    tests: List<ProjectTest, MOST_PROJECTS>,
+    tests: List<ProjectTest, MOST_TESTS>,
 }
 
 #[derive(Default, Deserialize)]
@@ -151,6 +151,12 @@ pub(super) fn describe(test: &mut Test, project: &str, annotations: &[Annotation
 
 /// Completes a test that has all of its attempts.
 pub(super) fn close(test: &mut Test, annotations: &[Annotation]) {
+    // The rest of a serial suite is skipped after a failure, and retried with it. Playwright does not count
+    // skipped attempts beside others.
+    let is_skipped = |attempt: &Attempt| attempt.result == TestResult::Canceled;
+    if !test.attempts.iter().all(is_skipped) {
+        test.attempts.retain(|attempt| !is_skipped(attempt));
+    }
     if test.attempts.is_empty() {
         // A run that was stopped has tests without results, also of the status `skipped`.
         let mut kinds = annotations.iter().map(|annotation| annotation.r#type.0.as_str());

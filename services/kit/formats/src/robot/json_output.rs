@@ -14,7 +14,7 @@ use serde::{
 };
 
 use self::body::Open;
-use super::{result, teardown};
+use super::{merged, result, teardown};
 use crate::{
     Attempt, Format, Head, Nature, Property, Sink, Test,
     durations::duration,
@@ -238,7 +238,8 @@ impl Members for Reported {
 impl Reported {
     fn into_test(self) -> Test {
         let (start, seconds) = (time(&self.start.0), duration(self.elapsed.0));
-        let (result, message) = (result(&self.status.0), self.message.0.trim().to_owned());
+        let result = result(&self.status.0);
+        let (message, mut attempts) = merged::separate(self.message.0.trim());
         let mut attempt = Attempt { start, seconds, result, ..self.attempt };
         match Nature::of(result) {
             Some(_) => {
@@ -252,7 +253,7 @@ impl Reported {
             None => {}
         }
         let labels = self.tags.0.iter().map(|tag| Property::new("tag", &tag.0)).collect();
-        let attempts = vec![attempt];
+        attempts.push(attempt);
         Test { name: self.name.0, labels, start, seconds, attempts, ..Test::default() }
     }
 }

@@ -6,6 +6,8 @@ pub struct Tally {
     pub(crate) tests: usize,
     /// Tests with an attempt that failed.
     pub(crate) failed: usize,
+    /// Tests whose last attempt failed, which a flaky test did not.
+    pub(crate) red: usize,
     pub(crate) skipped: usize,
 }
 
@@ -15,6 +17,7 @@ impl Tally {
         Self {
             tests: self.tests - earlier.tests,
             failed: self.failed - earlier.failed,
+            red: self.red - earlier.red,
             skipped: self.skipped - earlier.skipped,
         }
     }
@@ -23,6 +26,7 @@ impl Tally {
     pub(crate) fn add(&mut self, part: Self) {
         self.tests += part.tests;
         self.failed += part.failed;
+        self.red += part.red;
         self.skipped += part.skipped;
     }
 }

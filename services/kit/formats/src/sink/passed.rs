@@ -53,13 +53,16 @@ impl<R: Receiver> Output for Passed<R> {
             Nature::of(attempt.result).is_some() || !attempt.problems.is_empty()
         };
         self.tally.failed += usize::from(test.attempts.iter().any(has_failed));
+        self.tally.red += usize::from(Nature::of(test.result()).is_some());
         self.tally.skipped += usize::from(test.result() == TestResult::Canceled);
         self.receiver.test(test)
     }
 
     fn amend(&mut self, first: usize, amendment: Amendment) -> Result<(), Fault> {
         if matches!(amendment, Amendment::Failure(_)) {
-            self.tally.failed = self.tally.failed.max(self.tally.tests - first);
+            let failed = self.tally.tests - first;
+            self.tally.failed = self.tally.failed.max(failed);
+            self.tally.red = self.tally.red.max(failed);
         }
         self.receiver.amend(first, &amendment)
     }

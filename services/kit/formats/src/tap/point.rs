@@ -15,6 +15,8 @@ pub(super) struct Point {
     directive: Option<String>,
     /// Why the test failed, if the line says so.
     message: String,
+    /// Whether the line ends with a bracket, which the tests of a subtest follow.
+    is_open: bool,
 }
 
 /// Returns the number of tests of a plan such as `1..7`, and why it has none: `1..0 # SKIP no printer`.
@@ -40,6 +42,10 @@ impl Point {
             return None;
         }
         let rest = rest.trim();
+        let open = rest
+            .strip_suffix('{')
+            .filter(|rest| rest.is_empty() || rest.ends_with(char::is_whitespace));
+        let rest = open.map_or(rest, str::trim_end);
         let digits = rest.find(|char: char| !char.is_ascii_digit()).unwrap_or(rest.len());
         let (number, rest) = rest.split_at(digits);
         let rest = rest.trim_start();
@@ -55,7 +61,19 @@ impl Point {
             seconds: commented.or(timed).unwrap_or_default(),
             directive: directive.map(|reason| beginning(reason, MESSAGE)),
             message: timeout.map(|timeout| beginning(timeout, MESSAGE)).unwrap_or_default(),
+            is_open: open.is_some(),
         })
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Makes the bracket a part of the name, because no tests follow it.
+    pub(super) fn keep_bracket(&mut self) {
+        if std::mem::take(&mut self.is_open) {
+            self.name.push_str(" {");
+        }
     }
 
     pub(super) fn name(&self) -> &str {

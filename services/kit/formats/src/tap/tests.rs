@@ -33,6 +33,65 @@ fn a_suite_that_fails_by_itself_is_a_test() {
 }
 
 #[test]
+fn subtests_in_brackets_behind_their_line_are_read() {
+    // As Test2 of Perl writes them.
+    let file = "ok 1 - cart {\n    ok 1 - adds\n    not ok 2 - refuses # TODO later\n    1..2\n}\n\
+        not ok 2 - pay {\n    not ok 1 - pays\n    1..1\n}\nok 3 - ships\nnot ok 4 - bills\nok 5 - has {\n\
+        1..5\n";
+    let expected = [
+        "Passed cart.adds",
+        "Canceled cart.refuses: later",
+        "Failed pay.pays",
+        "Passed ships",
+        "Failed bills",
+        "Passed has {",
+    ];
+    assert_eq!(outline(file), expected);
+    // As node-tap writes them: of a test that failed, the bracket is behind the block.
+    let file = "TAP version 14\nok 1 - a.js # time=5ms {\n    ok 1 - adds # time=2ms {\n        ok 1 - one\n\
+        \u{20}       1..1\n    }\n    \n    1..1\n}\n\nnot ok 2 - b.js # time=5ms\n  ---\n  exitCode: 1\n  ...\n{\n\
+        \u{20}   ok 1 - pays\n    1..1\n}\n\n1..2\n";
+    assert_eq!(outline(file), ["Passed a.js > adds.one", "Passed b.js.pays", "Failed b.js"]);
+    read(file.as_bytes(), |test: Test| {
+        let problem = test.attempts[0].problems.first();
+        assert!(problem.is_none_or(|problem| problem.text.contains("exitCode: 1")), "{test:?}");
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn brackets_that_belong_to_no_test_are_ignored() {
+    let file = "1..2\nok 1 - a {\n    ok 1 - x\n}\n    {\n{\n    }\n}\nok 2 - b\n";
+    assert_eq!(outline(file), ["Passed a.x", "Passed b"]);
+}
+
+#[test]
+fn suites_of_vitest_that_fail_by_themselves_are_tests() {
+    let file = "TAP version 13\n1..2\nnot ok 1 - hooks.test.ts # time=4.00ms {\n    1..2\n\
+        \u{20}   not ok 1 - a broken afterAll # time=1.00ms {\n        1..1\n\
+        \u{20}       ok 1 - passes before it # time=0.10ms\n    }\n\
+        \u{20}   not ok 2 - throws # time=0.20ms\n        ---\n        error:\n\
+        \u{20}           message: \"outer\nsecond line\"\n        at: \"hooks.test.ts:1:1\"\n        ...\n}\n\
+        ok 2 - shop.test.ts # time=1.00ms {\n    1..1\n    ok 1 - adds # time=0.10ms\n}\n";
+    let expected = [
+        "Passed hooks.test.ts > a broken afterAll.passes before it",
+        "Failed hooks.test.ts.a broken afterAll",
+        "Failed hooks.test.ts.throws",
+        "Passed shop.test.ts.adds",
+    ];
+    assert_eq!(outline(file), expected);
+}
+
+#[test]
+fn lines_that_look_like_the_begin_of_a_block_hide_no_test() {
+    let difference = "1..2\nok 1 - a\n--- a/cart\n+++ b/cart\nnot ok 2 - b\n";
+    assert_eq!(outline(difference), ["Passed a", "Failed b"]);
+    let without_end = "1..2\nnot ok 1 - a\n  ---\n  message: died\nnot ok 2 - b\n";
+    assert_eq!(outline(without_end), ["Failed a", "Failed b"]);
+}
+
+#[test]
 fn directives_and_bail_outs_are_read() {
     let file = "not ok 1 - later # TODO soon\nok 2 a \\# b # skip no printer\nnot ok 3 c#SKIP\n\
         Bail out! The database is gone.\n";

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use assay_formats::{Collected, Test, read};
 
-use crate::samples::tests;
+use crate::{samples::tests, truth::outline};
 
 fn sample(path: &str) -> Vec<Test> {
     tests(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files").join(path))
@@ -148,4 +148,31 @@ fn tests_of_junit_are_the_same_in_its_xml_and_open_test_reporting() {
     let junit = junit.into_tests().iter().map(Test::identifier).collect();
     let other = ["shop.ClosedTest", "shop.PayTest", "shop.SlowTest.hangs()"];
     assert_eq!(missing(&identifiers("open-test-reporting/events.xml"), &junit), other);
+}
+
+#[test]
+fn tests_of_merged_runs_are_not_attempts() {
+    let pytest = |tests: &str| format!("<testsuite name='pytest'>{tests}</testsuite>");
+    let gradle = |tests: &str| {
+        format!(
+            "<testsuite name='c' tests='1' skipped='0' failures='0' errors='0' timestamp='x' \
+             hostname='h' time='1'>{tests}</testsuite>"
+        )
+    };
+    let failed = "<testcase classname='c' name='a'><failure/></testcase>";
+    let passed = "<testcase classname='c' name='a'/>";
+    for (suites, expected) in [
+        ([pytest(passed), pytest(passed)], ["Passed c.a", "Passed c.a"]),
+        ([pytest(failed), pytest(passed)], ["Failed c.a", "Passed c.a"]),
+        (
+            [pytest(&[failed, passed].concat()), pytest(failed)],
+            ["Failed > Passed c.a", "Failed c.a"],
+        ),
+        ([gradle(failed), gradle(passed)], ["Failed c.a", "Passed c.a"]),
+    ] {
+        let file = format!("<testsuites tests='2'>{}</testsuites>", suites.concat());
+        let mut tests = Collected::default();
+        read(file.as_bytes(), &mut tests).unwrap();
+        assert_eq!(outline(&tests.into_tests()), expected, "{file}");
+    }
 }

@@ -6,6 +6,7 @@ mod hostile;
 mod identity;
 mod memory;
 mod mutation;
+mod red;
 mod reportportal;
 mod samples;
 mod truth;

@@ -12,7 +12,7 @@ fn sample(path: &str) -> Vec<Test> {
 }
 
 /// Returns the results of all attempts, the identifier and the parameters of each test.
-fn outline(tests: &[Test]) -> Vec<String> {
+pub(crate) fn outline(tests: &[Test]) -> Vec<String> {
     let line = |test: &Test| {
         let attempts: Vec<_> =
             test.attempts.iter().map(|attempt| name_of(attempt.result)).collect();
@@ -81,6 +81,12 @@ fn numbers_that_contradict_a_report_fail_it() {
             "<testsuites failures='1'><testsuite name='shop'><testcase name='adds'/></testsuite>\
              </testsuites>",
             ["Passed shop.adds", "Error Test run"],
+        ),
+        (
+            // The test that is not listed may be the skipped one, or the failed one.
+            "<testsuite name='shop' tests='2' failures='1' skipped='1'><testcase classname='c' name='adds'/>\
+             </testsuite>",
+            ["Passed c.adds", "Error shop"],
         ),
         (
             "<testsuite name='shop' tests='1' errors='1'><testcase classname='c' name='adds'/>\
@@ -297,6 +303,13 @@ fn tests_that_did_not_run_are_not_passed() {
 fn outputs_of_suites_and_parts_of_reasons_are_kept() {
     let output = &sample("junit/bazel-timeout.xml")[0].attempts[0].output;
     assert!(output.contains("waiting for the gateway"), "{output}");
+    // A package that another one needs cannot be built.
+    let build = "{\"ImportPath\":\"p/dep\",\"Action\":\"build-output\",\"Output\":\"dep.go:3: undefined: x\\n\"}\n\
+        {\"ImportPath\":\"p/dep\",\"Action\":\"build-fail\"}\n{\"Action\":\"start\",\"Package\":\"p\"}\n\
+        {\"Action\":\"fail\",\"Package\":\"p\",\"FailedBuild\":\"p/dep\"}\n";
+    let mut tests = Collected::default();
+    read(build.as_bytes(), &mut tests).unwrap();
+    assert!(messages(&tests.into_tests(), "p.TestMain").contains("undefined: x"));
     let odd = sample("junit/pytest-odd.xml");
     let skipped = odd.iter().find(|test| test.name == "test_skip").unwrap();
     assert!(skipped.attempts[0].reason.starts_with("no printer\n"));

@@ -116,6 +116,22 @@ fn errors_name_the_format_the_place_and_the_remedy() {
 }
 
 #[test]
+fn tests_in_front_of_the_place_where_a_file_is_broken_are_passed_on() {
+    for suite in ["pytest", "shop"] {
+        let file = format!(
+            "<testsuite name='{suite}'><testcase classname='c' name='a'/><testcase classname='c' name='b'>"
+        );
+        let mut names = Vec::new();
+        let broken = crate::read(file.as_bytes(), |test: Test| {
+            names.push(test.name);
+            Ok(())
+        });
+        assert!(broken.is_err());
+        assert_eq!(names, ["a"], "{suite}");
+    }
+}
+
+#[test]
 fn document_types_without_entities_are_ignored() {
     for doctype in [
         "<!DOCTYPE testsuites>",
