@@ -24,7 +24,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::{
     Artifacts,
-    link::forbidden,
+    link::{self, forbidden},
     place, rules,
     store::{self, Announced, NewArtifact},
 };
@@ -80,11 +80,12 @@ impl artifact_service_server::ArtifactService for Artifacts {
         let request = request.into_inner();
         let customer = CustomerId::from_path(&request.customer_id).map_err(|_| forbidden())?;
         let id = ArtifactId::from_path(&request.id).map_err(|_| forbidden())?;
-        let now = store::now(&self.db).await?;
         let DownloadArtifactRequest { name, expires, signature, share_link_id, .. } = request;
         let share_link = share_link_id.as_deref().map(ShareLinkId::from_path).transpose();
         let share_link = share_link.map_err(|_| forbidden())?;
-        self.links.check(customer, id, &name, (expires, share_link), &signature, now)?;
+        // A forged link costs no statement.
+        self.links.verify(customer, id, &name, (expires, share_link), &signature)?;
+        link::check_time(expires, store::now(&self.db).await?)?;
         let artifact = store::get(&self.db, customer, id).await?;
         if let Some(share_link) = share_link {
             let execution = artifact.execution_id;
