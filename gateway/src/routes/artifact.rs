@@ -142,7 +142,8 @@ async fn upload(
 /// Stores a file for the results of a lease.
 ///
 /// Results can refer to the file by its name wherever they can have a link. A file with the same
-/// name is replaced. The limits are those of files of executions.
+/// name is replaced. The limits are those of files of executions. The names `live.log` and `live-{leaseId}.log` are
+/// reserved for the live log.
 #[utoipa::path(
     put, path = "/api/automation/leases/{leaseId}/artifacts/{name}",
     operation_id = "upload_artifact_of_lease", tag = "Automation",

@@ -134,6 +134,7 @@ impl Artifacts {
     ) -> Result<Artifact, Status> {
         let (target, file) = open_file(messages).await?;
         let id = LeaseId::from_path(&target.lease_id)?;
+        rules::check_not_reserved(id, &target.name)?;
         let schedule = lease::store::schedule_of(&self.db, customer, id).await?;
         lease::store::check_not_lost(&self.db, customer, id).await?;
         let artifact = NewArtifact {

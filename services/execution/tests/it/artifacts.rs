@@ -223,6 +223,11 @@ async fn engines_upload_artifacts_for_their_leases() -> Result<()> {
     let execution = world.dispatch().await?;
     let engine = world.engine();
     let leases = engine.lease(now("", 2)).await?;
+    let first = &leases[0].id;
+    for reserved in ["live.log".to_owned(), format!("live-{first}.log")] {
+        let refused = upload_for_lease(&world, first, &reserved, "x").await.unwrap_err();
+        assert_eq!(fields(&refused), ["name"], "the live log would replace {reserved}");
+    }
     for (lease, file) in leases.iter().zip(["of a", "of b"]) {
         // Names belong to one report.
         upload_for_lease(&world, &lease.id, "run.log", file).await?;
