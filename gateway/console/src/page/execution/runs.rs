@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{
     api::Api,
-    chart::glyph,
+    chart::glyph_of_run,
     failure::Failure,
     record::{ExecutionEntry, ExecutionStatus, Summary},
     text::{counted, number, plain},
@@ -73,7 +73,7 @@ pub(super) fn strip(execution: &ExecutionEntry, Runs { items: runs, is_cut }: &R
                     li {
                         a href=(link(run)) title=(run.request_time.format("%-d %b %Y, %H:%M UTC"))
                             aria-current=[(run.id == execution.id).then_some("page")]
-                        { (glyph(run.result)) }
+                        { (glyph_of_run(run.result)) }
                     }
                 } }
                 @if let Some(run) = after { a href=(link(run)) { "Next ›" } }

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::{Filter, Runs};
 use crate::{
     api::address,
-    chart::{cells, failures, glyph},
+    chart::{cells, failures, glyph_of_run},
     record::{Grid, GridCase, GridExecution, GridFailure, Outcome},
     text::{clean, plain},
 };
@@ -89,7 +89,7 @@ fn column(execution: &GridExecution) -> Markup {
     html! {
         a href=(format!("/executions/{}", execution.id)) title=(title(execution)) {
             span.commit { (plain(&short)) }
-            (glyph(execution.result))
+            (glyph_of_run(execution.result))
         }
     }
 }
