@@ -35,7 +35,18 @@
       element.textContent = shown(time, element.dataset.form);
       element.title = `${forms.long.format(time)} (${element.title})`;
     }
+    for (const link of all("a[data-time]", root))
+      link.title = link.title.replace(/^.*?UTC/, forms.long.format(new Date(link.dataset.time)));
   };
+
+  // Days above the columns of a grid, each at its first one.
+  let before = "";
+  for (const column of all(".days span")) {
+    const day = new Date(column.dataset.time).toDateString();
+    const [, month, date] = day.split(" ");
+    column.innerHTML = (before.includes(month) ? "" : `<b>${month}</b>`) + (day === before ? "" : +date);
+    before = day;
+  }
 
   // Buttons that copy the text beside them, as a whole also if the page has a part of it.
   const addCopyButtons = (root) => {

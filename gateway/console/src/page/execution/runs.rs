@@ -8,7 +8,7 @@ use crate::{
     chart::glyph_of_run,
     failure::Failure,
     record::{ExecutionEntry, ExecutionStatus, Summary},
-    text::{counted, number, plain},
+    text::{counted, exact_time, number, plain, tooltip_time},
 };
 
 /// Number of the latest runs that are read.
@@ -71,7 +71,8 @@ pub(super) fn strip(execution: &ExecutionEntry, Runs { items: runs, is_cut }: &R
                 @if let Some(run) = before { a href=(link(run)) { "‹ Previous" } }
                 ol { @for run in runs.iter().rev() {
                     li {
-                        a href=(link(run)) title=(run.request_time.format("%-d %b %Y, %H:%M UTC"))
+                        a href=(link(run)) title=(tooltip_time(run.request_time))
+                            data-time=(exact_time(run.request_time))
                             aria-current=[(run.id == execution.id).then_some("page")]
                         { (glyph_of_run(run.result)) }
                     }
