@@ -42,6 +42,27 @@ async fn tests_that_always_passed_are_folded_and_opened_without_scripts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_message_of_a_failure_is_shown_at_the_keyboard_too() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, _) = reader.upload(&tests([("pays by card", "no bank")])).await;
+    let [project, set] = ["ProjectId", "TestSetId"].map(|id| execution[id].as_str().unwrap());
+    let browser = Browser::open().await;
+    reader.open(&browser, &format!("/projects/{project}/sets/{set}")).await;
+    browser.find(".outcomes a[title*='no bank']").await;
+    let message = "
+        const link = document.querySelector('.outcomes a');
+        const shown = () => getComputedStyle(link, '::after').content;
+        const before = shown();
+        link.focus();
+        return shown() !== before";
+    let is_shown = browser.client.execute(message, Vec::new()).await.unwrap();
+    assert_eq!(is_shown, json!(true));
+    assert_eq!(browser.violations().await, (json!([]), json!([])));
+    browser.client.clone().close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn times_of_runs_are_those_of_the_reader() {
     let customer = Customer::new().await;
     let reader = Reader::new(&customer).await;
