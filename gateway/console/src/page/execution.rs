@@ -1,6 +1,7 @@
 //! `/executions/{executionId}`: the results of one execution, new failures first.
 
 mod causes;
+mod comparison;
 mod export;
 mod filter;
 mod header;
@@ -46,6 +47,7 @@ pub(super) fn routes() -> Router<Console> {
     Router::new()
         .route("/executions/{execution}", get(page).post(judge))
         .route("/executions/{execution}/progress", get(progress))
+        .route("/executions/{execution}/comparison", get(comparison::page))
         .route("/executions/{execution}/undo", post(undo::undo))
         .merge(export::routes())
 }
