@@ -59,15 +59,9 @@ impl Fixed {
 /// Reads the latest runs of the series of an execution.
 pub(super) async fn read(api: &Api, summary: &Summary) -> Result<Runs, Failure> {
     let execution = &summary.execution;
-    let path = format!(
-        "/api/projects/{}/testsets/{}/executions",
-        summary.project_id, execution.test_set_id
-    );
     let environment_id = execution.environment_id.as_deref().filter(|id| !id.is_empty());
-    let branch = execution.branch.as_deref();
-    let series =
-        Series { branch, environment_id, status: ExecutionStatus::Completed.name(), limit: RUNS };
-    let mut items = api.list::<ExecutionEntry>(&path, &series).await?.items;
+    let mut items =
+        latest(api, summary, (execution.branch.as_deref(), environment_id), RUNS).await?;
     let is_cut = items.len() >= RUNS as usize;
     // Without a branch or an environment, the list has those of each.
     items.retain(|run| {
@@ -75,6 +69,21 @@ pub(super) async fn read(api: &Api, summary: &Summary) -> Result<Runs, Failure> 
     });
     let fixed = fixed(api, execution, items.first()).await?;
     Ok(Runs { items, is_cut, fixed })
+}
+
+/// Lists the latest ended runs of the test set of an execution on a branch and in an environment, or on each and in
+/// each.
+pub(super) async fn latest(
+    api: &Api,
+    summary: &Summary,
+    (branch, environment_id): (Option<&str>, Option<&str>),
+    limit: u32,
+) -> Result<Vec<ExecutionEntry>, Failure> {
+    let set = &summary.execution.test_set_id;
+    let path = format!("/api/projects/{}/testsets/{set}/executions", summary.project_id);
+    let status = ExecutionStatus::Completed.name();
+    let series = Series { branch, environment_id, status, limit };
+    Ok(api.list::<ExecutionEntry>(&path, &series).await?.items)
 }
 
 /// Returns how many failures of an ended execution are fixed in the latest run, if that is a newer one.
