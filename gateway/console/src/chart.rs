@@ -10,5 +10,5 @@ pub(crate) use self::{
     quartiles::{Quartiles, box_plot},
     strip::{bar, cells, failures, strip},
     symbol::{flaky, glyph, glyph_of_run, sprite},
-    trend::durations,
+    trend::{dated, durations},
 };
