@@ -1,7 +1,7 @@
 //! Responses with the contents of files, whole or in ranges.
 
 use assay_digest::repr_digest;
-use assay_proto::catalog::FileContentsBatch;
+use assay_proto::catalog::{FileContentsBatch, FileRange};
 use axum::response::{IntoResponse, Response};
 use http::{
     HeaderMap, HeaderName, HeaderValue, StatusCode,
@@ -21,25 +21,34 @@ pub(crate) async fn respond(
 ) -> Result<Response, Problem> {
     let head = contents.message().await?.unwrap_or_default();
     if head.is_unsatisfiable {
-        return Ok(unsatisfiable(&head));
+        return Ok(unsatisfiable(head.file.as_ref().map_or(0, |file| file.size)));
     }
-    let status = if head.range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
+    let status = status(head.range.as_ref());
     let headers = described(&head)?;
     let body = download::body(contents, |part| part.chunk).await?;
     Ok((status, headers, body).into_response())
 }
 
+/// Returns the status of a response with this range of a file, or with all of it.
+pub(crate) fn status(range: Option<&FileRange>) -> StatusCode {
+    if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK }
+}
+
+/// Returns the number of bytes in this range of a file, or in all of it, and the header `Content-Range`, for a file of
+/// this size.
+pub(crate) fn extent(range: Option<&FileRange>, size: i64) -> (i64, Option<String>) {
+    let Some(range) = range else { return (size, None) };
+    let (first, last) = (range.first.unwrap_or_default(), range.last.unwrap_or_default());
+    (last - first + 1, Some(format!("bytes {first}-{last}/{size}")))
+}
+
 /// Returns the headers of the contents that follow.
 fn described(head: &FileContentsBatch) -> Result<HeaderMap, Problem> {
     let file = head.file.as_ref().ok_or_else(Problem::internal)?;
-    let (first, last) = match &head.range {
-        Some(range) => (range.first.unwrap_or_default(), range.last.unwrap_or_default()),
-        None => (0, file.size - 1),
-    };
-    let range = head.range.as_ref().map(|_| format!("bytes {first}-{last}/{}", file.size));
+    let (length, range) = extent(head.range.as_ref(), file.size);
     let headers = [
         (CONTENT_TYPE, Some(head.served_as.clone())),
-        (CONTENT_LENGTH, Some((last - first + 1).to_string())),
+        (CONTENT_LENGTH, Some(length.to_string())),
         (CONTENT_RANGE, range),
         (CONTENT_DISPOSITION, Some(disposition(&file.name))),
         (ETAG, Some(format!("\"{}\"", file.sha256))),
@@ -55,8 +64,8 @@ fn described(head: &FileContentsBatch) -> Result<HeaderMap, Problem> {
     headers.map_err(|_| Problem::internal())
 }
 
-fn unsatisfiable(head: &FileContentsBatch) -> Response {
-    let size = head.file.as_ref().map_or(0, |file| file.size);
+/// Returns the response to a request for a range that a file of this size does not have.
+pub(crate) fn unsatisfiable(size: i64) -> Response {
     let mut response = Problem::unsatisfiable(size).into_response();
     if let Ok(range) = HeaderValue::try_from(format!("bytes */{size}")) {
         response.headers_mut().insert(CONTENT_RANGE, range);

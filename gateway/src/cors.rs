@@ -21,7 +21,7 @@ const REQUEST_HEADERS: &str = "authentication,idempotency-key,last-event-id,trac
                                x-request-id,authorization,content-type,if-match,if-none-match,\
                                x-file-name,digest,repr-digest,content-digest,range,if-range,\
                                tus-resumable,upload-length,upload-defer-length,upload-offset,\
-                               upload-metadata,upload-checksum";
+                               upload-metadata,upload-checksum,x-http-method-override";
 
 /// Headers of responses that scripts may read.
 const RESPONSE_HEADERS: &str = "ratelimit,ratelimit-policy,x-request-id,etag,link,location,retry-after,accept-ranges,\

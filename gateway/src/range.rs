@@ -14,7 +14,7 @@ use http::{
 pub(crate) struct Wanted {
     /// The whole file by default.
     pub(crate) range: Option<FileRange>,
-    /// SHA-256 that the file must have for the range to apply.
+    /// SHA-256 that the file must have for the range to apply; of an artifact, its id.
     pub(crate) if_sha256: Option<String>,
     /// Whether the response has no contents.
     pub(crate) head_only: bool,

@@ -42,6 +42,8 @@ const DEFER_LENGTH: HeaderName = HeaderName::from_static("upload-defer-length");
 const METADATA: HeaderName = HeaderName::from_static("upload-metadata");
 const CHECKSUM: HeaderName = HeaderName::from_static("upload-checksum");
 const EXPIRES: HeaderName = HeaderName::from_static("upload-expires");
+/// The method that a `POST` of a client stands for, if the client or a proxy knows no other methods.
+const METHOD_OVERRIDE: HeaderName = HeaderName::from_static("x-http-method-override");
 /// Id of the file that an upload has become.
 const FILE_ID: HeaderName = HeaderName::from_static("assay-file-id");
 
@@ -84,6 +86,13 @@ impl<S: Sync> FromRequestParts<S> for Supported {
         }
         Err(Problem::unsupported_version())
     }
+}
+
+/// Returns the method of the protocol that a `POST` to an upload stands for, if it names one.
+pub(crate) fn method_override(headers: &HeaderMap) -> Option<Method> {
+    let named = headers.get(METHOD_OVERRIDE)?.as_bytes();
+    let methods = [Method::HEAD, Method::PATCH, Method::DELETE];
+    methods.into_iter().find(|method| method.as_str().as_bytes() == named)
 }
 
 /// An upload to begin, as the headers of its request describe it, with its first bytes if the request has some.
@@ -271,6 +280,21 @@ mod tests {
         );
         let plain = creation(&[(LENGTH, "0")]).unwrap();
         assert_eq!((plain.name.as_str(), plain.content_type.as_str()), ("", ANY_TYPE));
+    }
+
+    #[test]
+    fn a_post_stands_for_methods_of_the_protocol_only() {
+        let of = |method: &str| {
+            let headers = HeaderMap::from_iter([(METHOD_OVERRIDE, method.parse().unwrap())]);
+            method_override(&headers)
+        };
+        for method in [Method::HEAD, Method::PATCH, Method::DELETE] {
+            assert_eq!(of(method.as_str()), Some(method));
+        }
+        for other in ["", "GET", "PUT", "POST", "OPTIONS", "patch"] {
+            assert_eq!(of(other), None, "{other}");
+        }
+        assert_eq!(method_override(&HeaderMap::new()), None);
     }
 
     #[test]

@@ -44,8 +44,9 @@ pub(crate) const UPLOAD_TIMEOUT: Duration = Duration::from_mins(2);
 /// Maximum time in which a service receives what has arrived of a body that breaks off.
 pub(crate) const DELIVERY: Duration = Duration::from_secs(30);
 
-/// Maximum number of chunks that are queued for a service that is slower than the client.
-const QUEUED: usize = 4;
+/// Maximum number of chunks that are queued for a service that is slower than the client, beside the last one. Each has
+/// up to 400 KiB, also while an upload waits for its turn.
+const QUEUED: usize = 1;
 
 /// Name of the fields of a form whose files are attachments of reports.
 const ATTACHMENT: &str = "attachment";
@@ -235,5 +236,42 @@ async fn queue(sender: &mut Sender, chunk: Chunk) {
     if sender.send(chunk).await.is_err() {
         // The service has responded before the end of the upload; its response counts.
         pending::<()>().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        convert::Infallible,
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+    };
+
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn few_chunks_wait_for_a_slow_service() {
+        let taken = Arc::new(AtomicUsize::new(0));
+        let count = taken.clone();
+        let chunks = stream::repeat_with(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, Infallible>(Bytes::from_static(b"x"))
+        });
+        let upload = Upload::File(Body::from_stream(chunks));
+        let sent = upload.send(
+            0,
+            |_| 1,
+            async |messages| {
+                let _unread: Messages<i32> = messages;
+                pending::<Result<(), Status>>().await
+            },
+        );
+        assert!(sent.now_or_never().is_none());
+        let taken = taken.load(Ordering::Relaxed);
+        assert!((1..=3).contains(&taken), "{taken}");
     }
 }

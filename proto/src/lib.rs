@@ -12,6 +12,7 @@ mod codec;
 mod columns;
 mod duration;
 mod fault;
+mod file_range;
 mod id;
 mod integer;
 mod object;

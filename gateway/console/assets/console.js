@@ -1,9 +1,11 @@
 "use strict";
 // Keys, copying, local times and progress. All pages work without this.
 (() => {
-  const help = document.getElementById("help");
+  const store = sessionStorage;
+  const make = (name, of) => Object.assign(document.createElement(name), of);
   const all = (css, root = document) => [...root.querySelectorAll(css)];
   const one = (css, root = document) => root.querySelector(css);
+  const help = one("#help");
 
   // Times in the time zone of the browser.
   const forms = {
@@ -33,7 +35,18 @@
       element.textContent = shown(time, element.dataset.form);
       element.title = `${forms.long.format(time)} (${element.title})`;
     }
+    for (const link of all("a[data-time]", root))
+      link.title = link.title.replace(/^.*?UTC/, forms.long.format(new Date(link.dataset.time)));
   };
+
+  // Days above the columns of a grid, each at its first one.
+  let before = "";
+  for (const column of all(".days span")) {
+    const day = new Date(column.dataset.time).toDateString();
+    const [, month, date] = day.split(" ");
+    column.innerHTML = (before.includes(month) ? "" : `<b>${month}</b>`) + (day === before ? "" : +date);
+    before = day;
+  }
 
   // Buttons that copy the text beside them, as a whole also if the page has a part of it.
   const addCopyButtons = (root) => {
@@ -47,8 +60,7 @@
         await navigator.clipboard.writeText(file ? await file.text() : text.textContent);
         return "Copied";
       };
-      const button = document.createElement("button");
-      Object.assign(button, { type: "button", textContent: "Copy" });
+      const button = make("button", { type: "button", textContent: "Copy" });
       button.addEventListener("click", async () => {
         // Over plain http, browsers let users copy only.
         button.textContent = await copy().catch(() => (getSelection().selectAllChildren(text), "Selected"));
@@ -60,15 +72,15 @@
 
   // Selection of tests to judge: causes as a whole, and tests.
   const review = one("#review");
-  const boxes = all("[name=report][type=checkbox]");
+  const tests = "[name=report][type=checkbox]";
+  const boxes = all(tests);
   const causes = all("input.all");
-  const groupOf = (box) => box.closest(".group") || document;
-  const within = (cause) => all("[name=report][type=checkbox]", groupOf(cause));
+  const within = (cause) => all(tests, cause.closest(".group") || document);
   const count = () => {
     if (!review || !boxes.length) return;
     const whole = causes.filter((box) => box.checked);
     const covered = new Set(whole.flatMap(within));
-    const parts = whole.map((box) => Number(box.dataset.count ?? NaN));
+    const parts = whole.map((box) => Number(box.dataset.count));
     const others = boxes.filter((box) => box.checked && !covered.has(box)).length;
     const selected = parts.reduce((sum, part) => sum + part, others);
     one("#selected").textContent = `${Number.isNaN(selected) ? "All" : selected} selected`;
@@ -78,9 +90,8 @@
     cause.addEventListener("change", () => {
       for (const box of within(cause)) box.checked = cause.checked;
     });
-    for (const box of within(cause)) {
+    for (const box of within(cause))
       box.addEventListener("change", () => box.checked || (cause.checked = false));
-    }
   }
   addEventListener("change", count);
   // Browsers fill forms in again after scripts have run.
@@ -90,19 +101,18 @@
     all("input:not([type=checkbox]), textarea").some((field) => field.value !== field.defaultValue);
 
   // Days of the time zone of the browser.
-  const pad = (number) => String(number).padStart(2, "0");
   const dayAfter = (days) => {
     const day = new Date();
     day.setDate(day.getDate() + days);
-    return `${day.getFullYear()}-${pad(day.getMonth() + 1)}-${pad(day.getDate())}`;
+    // Year, month and day, as in fields.
+    return day.toLocaleDateString("sv");
   };
   for (const field of all("input[type=date]")) {
-    const offset = document.createElement("input");
-    Object.assign(offset, { type: "hidden", name: field.name + "Offset" });
+    const offset = make("input", { type: "hidden", name: field.name + "Offset" });
     const set = () => {
-      const [year, month, day] = field.value.split("-").map(Number);
+      const time = new Date(field.value + "T00:00");
       // A day ends with the start of the next one.
-      const time = new Date(year, month - 1, day + ("last" in field.dataset ? 1 : 0));
+      if ("last" in field.dataset) time.setDate(time.getDate() + 1);
       offset.value = offset.defaultValue = field.value && time.getTimezoneOffset();
     };
     field.addEventListener("change", set);
@@ -116,21 +126,23 @@
   for (const label of all(".utc")) label.remove();
 
   // A judgement that is announced can be undone for ten seconds. The announcement is not part of the address.
-  const offered = one(".done + .undo");
-  offered && setTimeout(() => offered.remove(), 10_000);
+  setTimeout(() => one(".done + .undo")?.remove(), 10_000);
   const address = new URL(location);
   ["reviewed", "reset", "newly_muted", "review", "undone"].forEach((name) => address.searchParams.delete(name));
   address.href === location.href || history.replaceState(history.state, "", address);
 
   // Texts that were typed and not sent, or whose judgement was undone, come back.
   const draft = "draft " + location.pathname;
-  const texts = all("[name=comment], [name=ticket], [name=until]", review || document.createElement("p"));
+  const texts = review ? all("[name=comment], [name=ticket], [name=until]", review) : [];
   const keep = (sent) =>
-    sessionStorage.setItem(draft, JSON.stringify({ sent, values: texts.map((text) => text.value) }));
+    store.setItem(draft, JSON.stringify({ sent, values: texts.map((text) => text.value) }));
   review?.addEventListener("input", () => keep(false));
-  review?.addEventListener("submit", () => keep(true));
+  review?.addEventListener("submit", () => {
+    keep(true);
+    store.setItem("sent", draft);
+  });
   const restore = () => {
-    const { sent, values } = JSON.parse(sessionStorage.getItem(draft) || "{}");
+    const { sent, values } = JSON.parse(store.getItem(draft) || "{}");
     if (!values || (sent && !one("#undone"))) return;
     texts.forEach((text, index) => {
       if (text.value !== text.defaultValue || !values[index]) return;
@@ -139,12 +151,13 @@
     });
   };
 
-  // What was sent after the end of the session comes back after the login.
-  if (address.searchParams.has("ended")) {
-    const key = "draft " + address.searchParams.get("next")?.split("?")[0];
-    const kept = sessionStorage.getItem(key);
-    kept && sessionStorage.setItem(key, kept.replace('"sent":true', '"sent":false'));
-  }
+  // What was sent last comes back after the login, if that was after the end of the session.
+  const sent = store.getItem("sent");
+  store.removeItem("sent");
+  if (sent && address.searchParams.has("ended"))
+    store.setItem(sent, store.getItem(sent).replace('"sent":true', '"sent":false'));
+
+  const parsed = async (response) => new DOMParser().parseFromString(await response.text(), "text/html");
 
   // Progress of a running execution, while somebody looks at it.
   const follow = () => {
@@ -155,9 +168,7 @@
     const say = (text, href, label) => {
       const news = one("#news");
       if (news.textContent === text + label) return;
-      const link = document.createElement("a");
-      Object.assign(link, { href, textContent: label });
-      news.replaceChildren(text, link);
+      news.replaceChildren(text, make("a", { href, textContent: label }));
       news.hidden = false;
     };
     const here = location.pathname + location.search;
@@ -165,16 +176,14 @@
       if (document.hidden) return;
       const headers = tag ? { "If-None-Match": tag } : {};
       const response = await fetch(summary.dataset.progress, { headers }).catch(() => null);
-      if (!response || response.status === 304) return;
-      if (response.redirected) {
+      if (response?.redirected) {
         clearInterval(timer);
         const login = "/login?next=" + encodeURIComponent(here);
         return say("Stopped: your session has ended. ", login, "Log in again");
       }
-      if (!response.ok) return;
+      if (!response?.ok) return;
       tag = response.headers.get("ETag") || "";
-      const page = new DOMParser().parseFromString(await response.text(), "text/html");
-      const fresh = one("#summary", page);
+      const fresh = one("#summary", await parsed(response));
       const focused = summary.contains(document.activeElement) && document.activeElement;
       summary.replaceChildren(...fresh.childNodes);
       localise(summary);
@@ -183,8 +192,8 @@
       document.title = fresh.dataset.title + " · Assay";
       if (!fresh.dataset.progress) {
         clearInterval(timer);
-        const isUsed = isDirty() || document.activeElement !== document.body;
-        return isUsed ? say("The execution has ended. ", here, "Show all results") : location.reload();
+        if (!isDirty() && document.activeElement === document.body) return location.reload();
+        return say("The execution has ended. ", here, "Show all results");
       }
       const more = Number(fresh.dataset.done) - shown;
       if (more > 0) say(`${more} new ${more === 1 ? "result" : "results"}. `, here, "Show");
@@ -205,8 +214,7 @@
       const response = await fetch(log.dataset.follow).catch(() => null);
       if (response?.redirected) return clearInterval(timer);
       if (!response?.ok) return;
-      const page = new DOMParser().parseFromString(await response.text(), "text/html");
-      const fresh = one("#log", page);
+      const fresh = one("#log", await parsed(response));
       const before = one("pre", log);
       const isRead = before && before.scrollTop + before.clientHeight < before.scrollHeight - 40;
       if (!isRead && getSelection().isCollapsed) {
@@ -226,8 +234,8 @@
 
   // Keys.
   const rows = all(".row").filter((row) => one("a", row));
-  const start = location.hash.slice(1) || sessionStorage.getItem("row");
-  sessionStorage.removeItem("row");
+  const start = location.hash.slice(1) || store.getItem("row");
+  store.removeItem("row");
   let at = start ? rows.findIndex((row) => row.id === start) : -1;
   const mark = (to) => {
     rows[at]?.classList.remove("cur");
@@ -252,33 +260,31 @@
     go(rows.indexOf(of));
   };
   // After a judgement, keys go on from the row.
-  review?.addEventListener("submit", () => rows[at] && sessionStorage.setItem("row", rows[at].id));
+  review?.addEventListener("submit", () => rows[at] && store.setItem("row", rows[at].id));
   const link = (rel) => one(`a[rel=${rel}]`);
   const step = (by) => {
     if (rows.length) return go(at + by);
     link(by > 0 ? "next" : "prev")?.click();
   };
-  const judge = (key) => review && !review.hidden && one(`[data-key=${key}]`, review)?.click();
   const actions = {
     j: () => step(1),
     k: () => step(-1),
     u: () => link("up")?.click(),
-    x: () => one("[type=checkbox]", rows[at] || document.createElement("p"))?.click(),
+    x: () => rows[at] && one("[type=checkbox]", rows[at])?.click(),
     c: () => group() && one("input.all", group())?.click(),
     n: () => goToCause(1),
     p: () => goToCause(-1),
     t: () => one("[data-key=t]")?.click(),
     z: () => one(".undo button")?.click(),
     m: () => one("#review [name=comment]")?.focus(),
-    a: () => judge("a"),
-    r: () => judge("r"),
-    i: () => judge("i"),
     "/": () => one("input[name=q]")?.focus(),
     "?": () => help.showModal(),
   };
-  const typing = (target) => target.matches("input:not([type=checkbox]), select, textarea");
+  for (const key of "ari")
+    actions[key] = () => review && !review.hidden && one(`[data-key=${key}]`, review)?.click();
   addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || help.open) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
+    if (event.target.matches("input:not([type=checkbox]), select, textarea")) return;
     const isDecision = event.key === "Enter" && event.target === document.body && one(".triage");
     const action = isDecision ? actions.a : actions[event.key];
     if (!action || (localStorage.getItem("keys") === "off" && event.key !== "?")) return;

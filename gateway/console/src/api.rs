@@ -1,11 +1,14 @@
 //! The public interface, called within this program as the user of a page.
 
+use std::fmt::Display;
+
 use axum::{
     Router,
     body::{Body, Bytes, to_bytes},
     http::Extensions,
     response::Response,
 };
+use futures::TryStreamExt as _;
 use http::{
     HeaderMap, HeaderValue, Method, Request, StatusCode, Uri,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, LINK},
@@ -71,6 +74,17 @@ impl Api {
         parse(&body)
     }
 
+    /// Reads a record whose last field is an array, which may be long, without this array: the rest of the response is
+    /// not read.
+    pub(crate) async fn get_without<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        array: &str,
+    ) -> Result<T, Failure> {
+        let response = self.respond(Method::GET, path, Body::empty()).await?;
+        parse(&read_before(response.into_body(), array).await?)
+    }
+
     /// Reads a record with its entity tag.
     pub(crate) async fn get_tagged<T: DeserializeOwned>(
         &self,
@@ -100,6 +114,12 @@ impl Api {
         let json = serde_json::to_vec(record).map_err(|_| Failure::internal())?;
         let (_, body) = self.call(method, path, Body::from(json)).await?;
         parse(&body)
+    }
+
+    /// Changes a record, whose new state is not read.
+    pub(crate) async fn change(&self, path: &str, record: &impl Serialize) -> Result<(), Failure> {
+        let json = serde_json::to_vec(record).map_err(|_| Failure::internal())?;
+        self.respond(Method::PUT, path, Body::from(json)).await.map(drop)
     }
 
     /// Deletes a record.
@@ -166,10 +186,34 @@ impl Api {
 }
 
 async fn read(body: Body) -> Result<Bytes, Failure> {
-    to_bytes(body, RESPONSE_LIMIT).await.map_err(|error| {
-        tracing::error!(%error, "the interface returned a response that cannot be read");
-        Failure::internal()
-    })
+    to_bytes(body, RESPONSE_LIMIT).await.map_err(|error| unreadable(&error))
+}
+
+/// Reads the JSON of a record up to its last field, an array with this name, and ends it there.
+async fn read_before(body: Body, array: &str) -> Result<Vec<u8>, Failure> {
+    // It is not within a text, in which quotes are escaped.
+    let begin = format!(",\"{array}\":[");
+    let mut parts = body.into_data_stream();
+    let mut json = Vec::new();
+    while let Some(part) = parts.try_next().await.map_err(|error| unreadable(&error))? {
+        let read = json.len().saturating_sub(begin.len());
+        json.extend_from_slice(&part);
+        let found = json[read..].windows(begin.len()).position(|text| text == begin.as_bytes());
+        if let Some(at) = found {
+            json.truncate(read + at);
+            json.push(b'}');
+            break;
+        }
+        if json.len() > RESPONSE_LIMIT {
+            return Err(unreadable(&"it is too large"));
+        }
+    }
+    Ok(json)
+}
+
+fn unreadable(error: &impl Display) -> Failure {
+    tracing::error!(%error, "the interface returned a response that cannot be read");
+    Failure::internal()
 }
 
 /// Returns a path with a query.
@@ -197,7 +241,22 @@ fn next_cursor(headers: &HeaderMap) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
+    use futures::{StreamExt as _, stream};
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_record_is_read_up_to_its_array() {
+        let parts = [r#"{"Name":"a,\"TestCases\":[","Test"#, r#"Cases":[{"Id":"1"}"#];
+        let parts = stream::iter(parts.map(Ok::<_, Infallible>)).chain(stream::pending());
+        let json = read_before(Body::from_stream(parts), "TestCases").await.unwrap();
+        assert_eq!(json, br#"{"Name":"a,\"TestCases\":["}"#);
+        let whole = r#"{"Name":"a"}"#;
+        let json = read_before(Body::from(whole), "TestCases").await.unwrap();
+        assert_eq!(json, whole.as_bytes());
+    }
 
     #[test]
     fn the_cursor_of_the_next_page_is_in_the_link() {

@@ -9,6 +9,6 @@ mod trend;
 pub(crate) use self::{
     quartiles::{Quartiles, box_plot},
     strip::{bar, cells, failures, strip},
-    symbol::{flaky, glyph, sprite},
-    trend::durations,
+    symbol::{flaky, glyph, glyph_of_run, sprite},
+    trend::{dated, durations},
 };

@@ -66,6 +66,8 @@ mod tests {
         assert_eq!(causes[0].reports.len(), 1);
         let reports: Vec<ReportEntry> = read(document, &format!("{execution}/reports"));
         assert_eq!((reports[0].result, reports[0].history.as_str()), (Outcome::Passed, "PPPPF"));
+        let differences: Vec<Difference> = read(document, &format!("{execution}/comparison"));
+        assert_eq!(differences[0].other_result, Outcome::Passed);
         let position = format!("{execution}/reports/{{testReportId}}/position");
         assert_eq!(read::<Position>(document, &position).number, Some(6));
         let runs: Vec<TestCaseRun> = read(document, &of_project("/testcases/{testCaseId}/history"));

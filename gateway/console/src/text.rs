@@ -17,5 +17,5 @@ pub(crate) use self::{
     link::{Link, link},
     number::{counted, number},
     plain::{clean, plain},
-    time::{long_time, short_time, time_before, time_since},
+    time::{exact_time, long_time, short_time, time_before, time_since, tooltip_time},
 };

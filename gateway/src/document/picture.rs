@@ -68,7 +68,7 @@ fn request(customer: CustomerId, link: &str) -> Option<DownloadArtifactRequest> 
         customer_id,
         expires: value("expires")?.parse().ok()?,
         signature: value("signature")?,
-        share_link_id: None,
+        ..DownloadArtifactRequest::default()
     })
 }
 

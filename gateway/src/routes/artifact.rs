@@ -9,7 +9,10 @@ use axum::{
     extract::{FromRequest, Request, State},
     response::{IntoResponse, Response},
 };
-use http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use http::header::{
+    ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, ETAG,
+};
 use serde::Deserialize;
 use tonic::{Response as Reply, Status, Streaming};
 use utoipa::IntoParams;
@@ -18,11 +21,12 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::media;
 use crate::{
     body::Bounds,
-    download,
+    contents, download,
     list::{List, Listing},
     path::{Path, ShortRoutes},
     problem::Problem,
     query::Query,
+    range::Wanted,
     response::{Json, Resource},
     services::{ArtifactFiles, Services},
     upload::{Announced, Chunk, Messages, UPLOAD_TIMEOUT, Upload, is_form},
@@ -142,7 +146,8 @@ async fn upload(
 /// Stores a file for the results of a lease.
 ///
 /// Results can refer to the file by its name wherever they can have a link. A file with the same
-/// name is replaced. The limits are those of files of executions.
+/// name is replaced. The limits are those of files of executions. The names `live.log` and `live-{leaseId}.log` are
+/// reserved for the live log.
 #[utoipa::path(
     put, path = "/api/automation/leases/{leaseId}/artifacts/{name}",
     operation_id = "upload_artifact_of_lease", tag = "Automation",
@@ -193,27 +198,38 @@ struct SignedLink {
 
 /// Returns the file of a signed link.
 ///
-/// Instances contain the links, which expire.
+/// Instances contain the links, which expire. `Range` may ask for one range. With `If-Range`, the whole file is
+/// returned if it is not the one with this entity tag. A whole text may be compressed, and has no entity tag.
 #[utoipa::path(
     get, path = "/api/artifacts/{artifactId}/{name}",
     operation_id = "download_artifact", tag = "Results",
-    params(("name" = String, Path, description = "The name of the file",
-        example = "payment.log"), SignedLink),
+    params(
+        ("name" = String, Path, description = "The name of the file", example = "payment.log"),
+        ("Range" = Option<String>, Header, description = "The range to return",
+            example = "bytes=0-1023"),
+        ("If-Range" = Option<String>, Header, description = "The entity tag that the range is of",
+            example = "\"019cade2-11c0-7e81-9ed2-4af6c6434ad2\""),
+        SignedLink,
+    ),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ArtifactService/DownloadArtifact"))),
     responses(
         (status = OK, description = "The file", body = String,
             content_type = "application/octet-stream",
             example = json!(media::LOG)),
+        (status = PARTIAL_CONTENT, description = "The range of the file", body = String,
+            content_type = "application/octet-stream", example = json!("0")),
     ),
 )]
 async fn download(
     State(mut artifacts): State<ArtifactFiles>,
+    Wanted { range, if_sha256: if_id, head_only }: Wanted,
     Path((id, name)): Path<(String, String)>,
     Query(SignedLink { customer, expires, share, signature }): Query<SignedLink>,
 ) -> Result<Response, Problem> {
     let disposition = format!("attachment; filename=\"{}\"", file_name(&name));
     // A value that is not a number counts as expired.
     let expires = expires.parse().unwrap_or_default();
+    let tag = format!("\"{id}\"");
     let request = DownloadArtifactRequest {
         id,
         name,
@@ -221,18 +237,30 @@ async fn download(
         expires,
         signature,
         share_link_id: share,
+        range,
+        if_id,
+        head_only,
     };
     let mut file = artifacts.download_artifact(anonymous(request)).await?.into_inner();
     let head = file.message().await?.unwrap_or_default();
+    if head.is_unsatisfiable {
+        return Ok(contents::unsatisfiable(head.size));
+    }
     let body = download::body(file, |part| part.chunk).await?;
+    let (length, content_range) = contents::extent(head.range.as_ref(), head.size);
+    // A whole text is compressed, and a download that continues has the bytes as they are stored.
+    let is_text = head.range.is_none() && head.content_type.starts_with("text/");
+    let ranges = (!is_text).then(|| [(ETAG, tag), (ACCEPT_RANGES, "bytes".to_owned())]);
     let headers = [
         (CONTENT_TYPE, head.content_type),
-        (CONTENT_LENGTH, head.size.to_string()),
+        (CONTENT_LENGTH, length.to_string()),
         (CONTENT_DISPOSITION, disposition),
         // Browsers must not run scripts in the file.
         (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox".to_owned()),
     ];
-    Ok((headers, body).into_response())
+    let content_range = content_range.map(|range| [(CONTENT_RANGE, range)]);
+    let status = contents::status(head.range.as_ref());
+    Ok((status, headers, ranges, content_range, body).into_response())
 }
 
 /// Removes characters that are not valid in the header; a valid name has none.

@@ -5,8 +5,15 @@ use assay_proto::catalog::{
     AppendUploadRequest, AppendUploadTarget, CreateUploadRequest, DeleteUploadRequest,
     GetUploadRequest, Upload,
 };
-use axum::{extract::State, middleware::map_response, response::IntoResponse, routing};
-use http::{HeaderMap, StatusCode};
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    middleware::map_response,
+    response::{IntoResponse, Response},
+    routing::{self, MethodRouter},
+};
+use http::{HeaderMap, Method, StatusCode, header::CONTENT_LENGTH};
+use tower::ServiceExt;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
@@ -32,11 +39,29 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 /// Returns the routes whose duration depends on the connection.
 pub(super) fn slow_routes() -> OpenApiRouter<Services> {
     let routes = OpenApiRouter::new().routes(routes!(create)).routes(routes!(append));
-    routes.layer(map_response(tus::mark))
+    routes.route(UPLOAD, routing::post(overridden)).layer(map_response(tus::mark))
 }
 
 async fn options(State(services): State<Services>) -> impl IntoResponse {
     tus::options(services.largest_file())
+}
+
+/// Serves a `POST` as the method that it stands for. Extractors see that method, so its permission counts.
+async fn overridden(State(services): State<Services>, mut request: Request) -> Response {
+    let method = tus::method_override(request.headers());
+    let is_head = method == Some(Method::HEAD);
+    if let Some(method) = method {
+        *request.method_mut() = method;
+    }
+    let upload = routing::get(get).delete(delete).patch(append);
+    let upload: MethodRouter = upload.with_state(services);
+    let Ok(mut response) = upload.oneshot(request).await;
+    if is_head {
+        // The client has sent a POST, so the headers must not announce a body.
+        response.headers_mut().remove(CONTENT_LENGTH);
+        *response.body_mut() = Body::empty();
+    }
+    response
 }
 
 impl Resource for Upload {}
@@ -142,7 +167,8 @@ async fn get(
 /// An upload without a size gets it by `Upload-Length`, with the last bytes or after them, and never another one. With
 /// the last byte, the upload becomes a file: `Content-Location` and `Assay-File-Id` of the response show it. One
 /// request at a time can append to an upload; another one is rejected with 409. With a checksum, the body is stored as
-/// a whole or not at all.
+/// a whole or not at all. A client that cannot send `PATCH`, `HEAD` or `DELETE` sends `POST` with the method in
+/// `X-HTTP-Method-Override`.
 #[utoipa::path(
     patch, path = "/api/projects/{projectId}/uploads/{uploadId}",
     operation_id = "append_upload", tag = "Files",

@@ -7,6 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use assay_fair::Shares;
+use assay_proto::CustomerId;
 use assay_runtime::trace;
 use reqwest::{Client, Response, header::RETRY_AFTER, redirect::Policy};
 use tokio::time::timeout;
@@ -14,7 +16,7 @@ use url::Url;
 
 use crate::{
     delivery::outcome::Outcome,
-    egress::{EgressPolicy, Resolver},
+    egress::{EgressPolicy, LOOKUPS, Resolver, on_behalf_of},
     exchange::Exchange,
     message::Message,
 };
@@ -43,6 +45,10 @@ pub(crate) struct WebhookClient {
 
 impl WebhookClient {
     pub(crate) fn new(policy: &EgressPolicy) -> anyhow::Result<Self> {
+        let lookups = Shares::new(LOOKUPS);
+        let resolver = |is_https| {
+            Arc::new(Resolver { policy: policy.clone(), is_https, lookups: lookups.clone() })
+        };
         let client = |is_https| {
             Client::builder()
                 .user_agent(concat!("Assay/", env!("CARGO_PKG_VERSION")))
@@ -50,7 +56,7 @@ impl WebhookClient {
                 .redirect(Policy::none())
                 // A proxy would resolve the host itself, past the policy.
                 .no_proxy()
-                .dns_resolver(Arc::new(Resolver { policy: policy.clone(), is_https }))
+                .dns_resolver(resolver(is_https))
                 .connect_timeout(CONNECT_TIMEOUT)
                 .timeout(RESPONSE_TIMEOUT)
                 .pool_idle_timeout(Duration::from_secs(30))
@@ -59,9 +65,10 @@ impl WebhookClient {
         Ok(Self { policy: policy.clone(), https: client(true)?, http: client(false)? })
     }
 
-    /// Sends a message once, within the current span, and waits at most `patience` for the response.
+    /// Sends a message of a customer once, within the current span, and waits at most `patience` for the response.
     pub(crate) async fn send(
         &self,
+        customer: CustomerId,
         url: &str,
         mut message: Message,
         patience: Duration,
@@ -81,7 +88,7 @@ impl WebhookClient {
         let Message { headers, body } = message;
         let begun = Instant::now();
         let request = client.post(url).headers(headers.clone()).body(body).timeout(patience);
-        let sent = request.send().await;
+        let sent = on_behalf_of(customer, request.send()).await;
         exchange.duration = begun.elapsed();
         match sent {
             Ok(response) => {

@@ -208,8 +208,8 @@ impl Sender {
         if let Some(first) = deliveries.first() {
             trace::follow_map(&span, &first.trace);
         }
-        let outcome =
-            self.client.send(&round.url, message, RESPONSE_TIMEOUT).instrument(span).await;
+        let sent = self.client.send(round.customer, &round.url, message, RESPONSE_TIMEOUT);
+        let outcome = sent.instrument(span).await;
         let result = if outcome.is_success() { "delivered" } else { "failed" };
         metrics::counter!("assay_webhook_attempts_total", "result" => result).increment(1);
         let tried = deliveries.iter().map(|due| {

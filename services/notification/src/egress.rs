@@ -2,13 +2,38 @@
 //! Assay send requests to hosts that only Assay reaches: the cluster, the machine itself, the
 //! metadata service of the cloud.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::{
+    error::Error,
+    io,
+    net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs},
+    time::Duration,
+};
 
+use assay_fair::Shares;
+use assay_proto::CustomerId;
 use assay_runtime::Networks;
 use ipnet::IpNet;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use tokio::net::lookup_host;
+use tokio::{task::spawn_blocking, time::timeout};
 use url::{Host, Url};
+use uuid::Uuid;
+
+/// Maximum number of lookups of host names at the same time. Each occupies a thread until the system gives up, however
+/// slow the name servers of a customer are.
+pub(crate) const LOOKUPS: usize = 64;
+
+/// Maximum time that a lookup waits for others, and that it takes.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(4);
+
+tokio::task_local! {
+    /// The customer on whose behalf a request is sent.
+    static CUSTOMER: CustomerId;
+}
+
+/// Sends a request on behalf of a customer, which is charged for the lookup of the host.
+pub(crate) async fn on_behalf_of<F: Future>(customer: CustomerId, request: F) -> F::Output {
+    CUSTOMER.scope(customer, request).await
+}
 
 /// Networks that are not part of the Internet or not unicast, from the registries of special-purpose
 /// addresses:
@@ -104,16 +129,21 @@ fn embedded(address: Ipv6Addr) -> std::net::Ipv4Addr {
 pub(crate) struct Resolver {
     pub(crate) policy: EgressPolicy,
     pub(crate) is_https: bool,
+    /// The lookups at the same time.
+    pub(crate) lookups: Shares,
 }
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let Self { policy, is_https } = self;
-        let (policy, is_https) = (policy.clone(), *is_https);
+        let Self { policy, is_https, lookups } = self;
+        let (policy, is_https, lookups) = (policy.clone(), *is_https, lookups.clone());
+        // The request begins its connection itself, so it is the one that calls this.
+        let customer = CUSTOMER.try_with(|customer| *customer);
+        let customer = customer.unwrap_or(CustomerId(Uuid::nil()));
         Box::pin(async move {
             let mut refused = None;
             let mut allowed = Vec::new();
-            for address in lookup_host((name.as_str(), 0)).await? {
+            for address in look_up(&lookups, customer, name.as_str().to_owned()).await? {
                 if policy.allows(address.ip(), is_https) {
                     allowed.push(address);
                 } else {
@@ -130,9 +160,48 @@ impl Resolve for Resolver {
     }
 }
 
+/// Returns the addresses of a host. The lookup of the system cannot be interrupted, so it holds its permit until it
+/// ends, also if nobody waits for it any more.
+async fn look_up(
+    lookups: &Shares,
+    customer: CustomerId,
+    host: String,
+) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
+    let permit = lookups.acquire_within(customer, LOOKUP_TIMEOUT).await;
+    let permit = permit.map_err(|_| "too many lookups of host names take long at the moment")?;
+    let lookup = spawn_blocking(move || -> io::Result<Vec<SocketAddr>> {
+        let _permit = permit;
+        Ok((host.as_str(), 0_u16).to_socket_addrs()?.collect())
+    });
+    let found = timeout(LOOKUP_TIMEOUT, lookup).await;
+    Ok(found.map_err(|_| "the lookup of the host name takes too long")???)
+}
+
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
+
     use super::*;
+
+    #[tokio::test]
+    async fn lookups_of_a_customer_that_hang_do_not_delay_those_of_others() {
+        let lookups = Shares::new(4);
+        let (greedy, other) = (CustomerId::new(), CustomerId::new());
+        let mut hanging = Vec::new();
+        while let Ok(permit) = lookups.try_acquire(greedy) {
+            hanging.push(permit);
+        }
+        let policy = EgressPolicy::new("127.0.0.0/8,::1/128".parse().unwrap());
+        let resolver = Resolver { policy, is_https: true, lookups };
+        let resolve = |customer| {
+            CUSTOMER.sync_scope(customer, || resolver.resolve("localhost".parse().unwrap()))
+        };
+        let mut late = resolve(greedy);
+        assert!(late.as_mut().now_or_never().is_none());
+        assert!(resolve(other).await.is_ok_and(|mut addresses| addresses.next().is_some()));
+        drop(hanging);
+        assert!(late.await.is_ok_and(|mut addresses| addresses.next().is_some()));
+    }
 
     #[test]
     fn only_addresses_of_the_internet_are_public() {

@@ -27,6 +27,7 @@ use assay_records::{Action, Change};
 use assay_rpc::list::{self, Batches};
 use sqlx::{PgExecutor, PgPool};
 use tonic::{Request, Response, Status};
+use uuid::Uuid;
 
 use crate::{
     client::WebhookClient,
@@ -221,10 +222,17 @@ impl webhook_service_server::WebhookService for WebhookService {
         let customer = Caller::of(&request)?.customer;
         let webhook = WebhookId::from_path(&request.get_ref().webhook_id)?;
 
-        let mut tx = begin(&self.db).await?;
-        require_active(&store::lock(&mut tx, customer, webhook).await?)?;
-        let count = delivery::store::requeue_failed(&mut tx, customer, webhook).await?;
-        tx.commit().await.map_err(Fault::from)?;
+        let (mut count, mut after) = (0, Uuid::nil());
+        loop {
+            let mut tx = begin(&self.db).await?;
+            require_active(&store::lock(&mut tx, customer, webhook).await?)?;
+            let requeued =
+                delivery::store::requeue_failed(&mut tx, customer, webhook, after).await?;
+            tx.commit().await.map_err(Fault::from)?;
+            // A delivery that has failed again meanwhile is not queued a second time.
+            let Some((some, last)) = requeued else { break };
+            (count, after) = (count + some, last);
+        }
         Ok(Response::new(Redelivery { count }))
     }
 }

@@ -40,8 +40,22 @@ async fn a_file_of_a_form_is_stored_byte_for_byte() {
     let listed = customer.api.get(&at).await.ok();
     assert_eq!(listed[0]["ContentType"], "image/png");
     let link = listed[0]["Uri"].as_str().unwrap().strip_prefix("https://assay.test").unwrap();
-    let read = customer.anonymous().request(Method::GET, link).send().await.unwrap();
-    assert!(read.bytes().await.unwrap() == bytes);
+    let read = || customer.anonymous().request(Method::GET, link);
+    let whole = Answer::of(read()).await;
+    assert!(whole.expect(200).body == bytes);
+    assert_eq!(whole.headers["accept-ranges"], "bytes");
+
+    let of_tag = async |tag: &str| {
+        let request = read().header("Range", "bytes=10-19").header("If-Range", tag);
+        Answer::of(request).await
+    };
+    let some = of_tag(whole.headers["etag"].to_str().unwrap()).await;
+    assert_eq!(some.expect(206).headers["content-range"], "bytes 10-19/100000");
+    assert!(some.body == bytes[10..20]);
+    assert!(of_tag("\"another\"").await.expect(200).body == bytes);
+    let beyond = Answer::of(read().header("Range", "bytes=100000-")).await;
+    beyond.is_problem(416, "range_not_satisfiable");
+    assert_eq!(beyond.headers["content-range"], "bytes */100000");
 
     let several = Form::new().part("file", part(b"a")).part("more", part(b"b"));
     send(several).await.expect(400);

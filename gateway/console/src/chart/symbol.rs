@@ -35,15 +35,25 @@ fn id_of(symbol: &str) -> String {
 
 /// Returns the symbol of a result, with its name for readers that do not see it.
 pub(crate) fn glyph(outcome: Outcome) -> Markup {
-    let symbol = match outcome {
+    draw(symbol(outcome), outcome.class(), outcome.label())
+}
+
+fn symbol(outcome: Outcome) -> &'static str {
+    match outcome {
         Outcome::Passed => "pass",
         Outcome::Failed => "fail",
         Outcome::Error => "error",
         Outcome::Aborted => "abort",
         Outcome::Canceled => "cancel",
         Outcome::NotExecuted | Outcome::Absent => "none",
-    };
-    draw(symbol, outcome.class(), outcome.label())
+    }
+}
+
+/// Returns the symbol of the result of an execution, with the name that its page has for it. Failures and errors of its
+/// tests have one result there.
+pub(crate) fn glyph_of_run(outcome: Outcome) -> Markup {
+    let shown = if outcome.is_failure() { Outcome::Failed } else { outcome };
+    draw(symbol(shown), shown.class(), outcome.summary())
 }
 
 /// Returns the symbol of a test that passed after an attempt that did not.
@@ -56,5 +66,20 @@ fn draw(symbol: &str, class: &str, label: &str) -> Markup {
         svg class=(format!("g {class}")) role="img" aria-label=(label) {
             use href=(format!("#{}", id_of(symbol))) {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_execution_with_failures_and_errors_failed() {
+        let mixed = glyph_of_run(Outcome::Error).into_string();
+        assert!(mixed.contains("aria-label=\"Failed\"") && mixed.contains("#g-fail"), "{mixed}");
+        let canceled = glyph_of_run(Outcome::Canceled).into_string();
+        assert!(canceled.contains("aria-label=\"Canceled\""), "{canceled}");
+        let test = glyph(Outcome::Error).into_string();
+        assert!(test.contains("aria-label=\"Error\"") && test.contains("#g-error"), "{test}");
     }
 }

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     api::{Api, Console, List, address},
-    chart::{Quartiles, box_plot, durations, flaky, glyph},
+    chart::{Quartiles, box_plot, dated, durations, flaky, glyph},
     failure::Failure,
     layout::Page,
     page::row::identifier,
@@ -178,6 +178,12 @@ fn overview(runs: &[TestCaseRun], are_latest: bool) -> Markup {
                     "; marked below if they did not pass"
                 }
                 (durations(&timed))
+                div.dates aria-hidden="true" {
+                    @for run in dated(runs.len()) {
+                        @let run = run.and_then(|run| runs.iter().rev().nth(run));
+                        span { @if let Some(run) = run { (short_time(run.request_time)) } }
+                    }
+                }
             }
             @if let Some(quartiles) = quartiles { (distribution(&quartiles)) }
         }

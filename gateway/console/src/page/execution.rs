@@ -1,6 +1,8 @@
 //! `/executions/{executionId}`: the results of one execution, new failures first.
 
 mod causes;
+mod comparison;
+mod estimate;
 mod export;
 mod filter;
 mod header;
@@ -19,7 +21,7 @@ use axum::{
 use futures::try_join;
 use http::header::ETAG;
 use maud::{Markup, html};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::runs::Runs;
@@ -46,6 +48,7 @@ pub(super) fn routes() -> Router<Console> {
     Router::new()
         .route("/executions/{execution}", get(page).post(judge))
         .route("/executions/{execution}/progress", get(progress))
+        .route("/executions/{execution}/comparison", get(comparison::page))
         .route("/executions/{execution}/undo", post(undo::undo))
         .merge(export::routes())
 }
@@ -96,8 +99,8 @@ async fn show(
     let may_review = review::may_review(user);
     let judged = may_review.then_some(entry);
     let place = Place::of(id);
-    let (project, verdict, results, matches, last, runs) = try_join!(
-        project(api, &summary),
+    let ((project, usual), verdict, results, matches, last, runs) = try_join!(
+        project(api, &summary, query),
         api.get::<Verdict>(&verdict_path, &()),
         results(api, &place, tab, query, summary.execution.is_running(), judged),
         matches(api, &summary, filter.fingerprint.as_deref().filter(|_| may_review)),
@@ -108,7 +111,7 @@ async fn show(
     let execution = &summary.execution;
     let scope = matches.as_ref().map_or(Scope::Selected, Scope::Cause);
     let body = html! {
-        (header::header(&summary, Some(&verdict), tab, query))
+        (header::header(&summary, Some(&verdict), tab, query, usual))
         @if execution.is_running() { (running(&address(&place.page, query))) }
         (runs::strip(execution, &runs))
         (announcement.show(&id.to_string(), &format!("/executions/{id}?{}", query.encode(tab))))
@@ -129,8 +132,20 @@ async fn series(api: &Api, summary: &Summary, query: &Paged<Filter>) -> Result<R
     runs::read(api, summary).await
 }
 
-async fn project(api: &Api, summary: &Summary) -> Result<Project, Failure> {
-    api.get(&format!("/api/projects/{}", summary.project_id), &()).await
+/// Returns the project of an execution and, while it is running, how long it usually takes, in seconds, unless the
+/// page is about a cause.
+async fn project(
+    api: &Api,
+    summary: &Summary,
+    query: &Paged<Filter>,
+) -> Result<(Project, Option<f64>), Failure> {
+    let path = format!("/api/projects/{}", summary.project_id);
+    let project = api.get::<Project>(&path, &()).await?;
+    let usual = match &query.filter.fingerprint {
+        Some(_) => None,
+        None => estimate::usual_duration(api, summary, &project.default_branch).await?,
+    };
+    Ok((project, usual))
 }
 
 /// Shows results by their causes or as a list. The selected ones can be judged.
@@ -160,17 +175,26 @@ async fn matches(
     api.list(&path, &[("limit", MATCHES)]).await.map(Some)
 }
 
+/// The facts that the header of a running execution has from its page.
+#[derive(Deserialize)]
+struct Shown {
+    /// How long the execution usually takes, in seconds.
+    #[serde(default)]
+    usual: Option<f64>,
+}
+
 /// Shows the header of a running execution, which its page replaces every few seconds.
 async fn progress(
     Session { api, .. }: Session,
     Path(id): Path<Uuid>,
     Query(query): Query<Paged<Filter>>,
+    Query(Shown { usual }): Query<Shown>,
 ) -> Result<Response, Failure> {
     let (summary, tag) = api.get_tagged::<Summary>(&format!("{}/summary", path(id))).await?;
     let tab = query.filter.tab(&summary.changes);
     let mut headers = HeaderMap::new();
     headers.extend(tag.map(|tag| (ETAG, tag)));
-    let header = header::header(&summary, None, tab, &query).into_string();
+    let header = header::header(&summary, None, tab, &query, usual).into_string();
     Ok((headers, Html(header)).into_response())
 }
 

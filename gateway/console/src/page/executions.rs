@@ -96,7 +96,7 @@ pub(super) fn list(
 
 fn filters(path: &str, filter: &Filter) -> Markup {
     let results = Outcome::EACH.into_iter().filter(|result| *result != Outcome::NotExecuted);
-    let results: Vec<_> = results.map(|result| (result.name(), result.name())).collect();
+    let results: Vec<_> = results.map(|result| (result.name(), label(result))).collect();
     let date = |name: &str, label: &str, value: &Option<String>| {
         html! {
             label.field {
@@ -117,6 +117,27 @@ fn filters(path: &str, filter: &Filter) -> Markup {
             (date("toDate", "To", &filter.to_date))
             button { "Filter" }
             @if *filter != Filter::default() { a.button.quiet href=(path) { "Clear" } }
+        }
+    }
+}
+
+/// Returns the label of the result of executions. Those with failures and errors have failed.
+fn label(result: Outcome) -> &'static str {
+    if result == Outcome::Error { "Failed, with errors" } else { result.summary() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_names_results_as_the_rows_do() {
+        let html = filters("/", &Filter::default()).into_string();
+        for (name, label) in
+            [("Failed", "Failed"), ("Error", "Failed, with errors"), ("Canceled", "Canceled")]
+        {
+            let option = format!("<option value=\"{name}\">{label}</option>");
+            assert!(html.contains(&option), "{option} in {html}");
         }
     }
 }

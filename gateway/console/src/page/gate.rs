@@ -8,7 +8,7 @@ use axum::{
     routing::get,
 };
 use futures::try_join;
-use http::{Method, StatusCode};
+use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -18,13 +18,14 @@ use super::{
     backtest::{self, number_of},
     paged::unless_empty,
     part::{below_set, check_field, facts, number_field},
+    set as test_set,
     version::Version,
 };
 use crate::{
     api::Console,
     failure::Failure,
     layout::Page,
-    record::{Backtest, BacktestDifference, Gate, Permission, Project, TestSet, VerdictState},
+    record::{Backtest, BacktestDifference, Gate, Permission, Project, VerdictState},
     session::Session,
     text::{counted, number, plain, short_time},
 };
@@ -148,14 +149,14 @@ async fn save(
     Form(entry): Form<Entry>,
 ) -> Result<Response, Failure> {
     let (api, (_, path)) = (&session.api, paths(project, set));
-    let record = api.get::<TestSet>(&path, &()).await?;
+    let record = test_set::record(api, &path).await?;
     if entry.version.is_stale(&version(&record.gate)) {
         return show(&session, (project, set), Some(Entered::refused(entry, None))).await;
     }
     let gate = entry.gate(&record.gate.required_test_cases);
     let change = json!({ "Gate": gate, "DataVersion": record.data_version });
-    match api.send::<TestSet>(Method::PUT, &path, &change).await {
-        Ok(_) => {
+    match api.change(&path, &change).await {
+        Ok(()) => {
             let gate = format!("/projects/{project}/sets/{set}/gate");
             Ok(Redirect::to(&gate).into_response())
         }
@@ -175,7 +176,7 @@ async fn show(
 ) -> Result<Response, Failure> {
     let (project_path, path) = paths(project, set);
     let (of, record) =
-        try_join!(api.get::<Project>(&project_path, &()), api.get::<TestSet>(&path, &()),)?;
+        try_join!(api.get::<Project>(&project_path, &()), test_set::record(api, &path))?;
     let required = &record.gate.required_test_cases;
     let (mut entered, mut replayed) = (entered, None);
     if let Some(tried) = entered.as_mut().filter(|entered| !entered.is_refused) {

@@ -24,7 +24,7 @@ use crate::{
     layout::Page,
     record::{Insight, Outcome, Project, TestCaseEntry},
     session::Session,
-    text::{counted, duration, number, plain, short_time},
+    text::{clean, counted, duration, number, plain, short_time},
 };
 
 /// Number of test cases on a page.
@@ -186,14 +186,16 @@ fn period(
 ) -> Markup {
     let of = |branch| address(path, &Filter { branch, ..filter.with(kind) });
     let days = filter.days.as_deref().unwrap_or(DAYS);
+    // An address may have another number.
+    let other = Some(days).filter(|days| !PERIODS.contains(days));
     html! {
         form.filters action=(path) {
             input type="hidden" name="kind" value=(kind.name);
             label.field {
                 span { "Days" }
                 select name="days" {
-                    @for period in PERIODS {
-                        option value=(period) selected[period == days] { (period) }
+                    @for period in PERIODS.into_iter().chain(other) {
+                        option value=(clean(period)) selected[period == days] { (clean(period)) }
                     }
                 }
             }
@@ -266,5 +268,21 @@ mod tests {
         let link = |branch| row(&insight, &KINDS[0], branch).into_string();
         assert!(link(Some("work/1")).contains("href=\"/cases/7?branch=work%2F1\""));
         assert!(link(None).contains("href=\"/cases/7\""));
+    }
+
+    #[test]
+    fn the_days_of_the_address_are_chosen() {
+        let project: Project =
+            serde_json::from_value(serde_json::json!({"Id": "1", "Name": "Shop"})).unwrap();
+        let shown = |days: Option<&str>| {
+            let filter = Filter { days: days.map(str::to_owned), ..Filter::default() };
+            period("/", &KINDS[0], &filter, None, &project).into_string()
+        };
+        for (days, chosen) in [(None, "14"), (Some("7"), "7"), (Some("3"), "3")] {
+            let html = shown(days);
+            let option = format!("<option value=\"{chosen}\" selected>{chosen}</option>");
+            assert!(html.contains(&option), "{html}");
+            assert_eq!(html.matches(" selected").count(), 1, "{html}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::{
-    chart::{bar, glyph},
+    chart::{bar, glyph_of_run},
     layout::Crumb,
     record::{ExecutionEntry, Outcome, Project, Time},
     text::{Link, clean, counted, duration, link, plain, short_time, time_since},
@@ -105,7 +105,7 @@ pub(super) fn execution_row(execution: &ExecutionEntry, with_set: bool) -> Marku
             span.mark {
                 @if execution.is_running() {
                     span.spinner role="img" aria-label=(execution.status) {}
-                } @else { (glyph(execution.result)) }
+                } @else { (glyph_of_run(execution.result)) }
             }
             span.what {
                 a href=(format!("/executions/{}", execution.id)) {

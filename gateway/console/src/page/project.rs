@@ -16,17 +16,20 @@ use super::{
     cases, executions,
     executions::Filter,
     paged::{Paged, cut},
-    part::below_projects,
+    part::{below_projects, execution_row},
     upload,
 };
 use crate::{
-    api::{Console, List},
+    api::{Api, Console, List},
     failure::Failure,
     layout::Page,
     record::{ExecutionEntry, Project},
     session::Session,
     text::plain,
 };
+
+/// Number of archived executions that a project without others shows.
+const ARCHIVED: u32 = 25;
 
 pub(super) fn routes() -> Router<Console> {
     Router::new()
@@ -48,7 +51,13 @@ async fn page(
     )?;
     let latest = sets::latest(&api, &project, &sets.items).await?;
 
-    let is_new = listed.items.is_empty() && query == Paged::default();
+    let has_none = listed.items.is_empty() && query == Paged::default();
+    let archived = if has_none { archived(&api, &list).await? } else { None };
+    let is_new = has_none && archived.is_none();
+    let list = match &archived {
+        Some(archived) => only_archived(archived),
+        None => executions::list(&format!("/projects/{}", project.id), &listed, &query, true),
+    };
     let body = html! {
         div.head {
             h1 { bdi { (plain(&project.name)) } }
@@ -63,17 +72,28 @@ async fn page(
                 (cut(&sets, "test set", Some(&format!("/projects/{id}/sets"))))
             }
         }
-        @if !is_new { (executions_of(&project, &listed, &query)) }
+        @if !is_new { (executions_of(&project, &list)) }
     };
     let title = project.name.clone();
     Ok(Page { user: &user, title, trail: below_projects(), body }.into_response())
 }
 
-fn executions_of(
-    project: &Project,
-    executions: &List<ExecutionEntry>,
-    query: &Paged<Filter>,
-) -> Markup {
+/// Returns the latest archived executions of a project, if it has any. `executions` is the path of the others.
+async fn archived(api: &Api, executions: &str) -> Result<Option<List<ExecutionEntry>>, Failure> {
+    let archive = format!("{executions}/archive");
+    let archived = api.list::<ExecutionEntry>(&archive, &[("limit", ARCHIVED)]).await?;
+    Ok(Some(archived).filter(|archived| !archived.items.is_empty()))
+}
+
+fn only_archived(executions: &List<ExecutionEntry>) -> Markup {
+    html! {
+        p.hint { "All executions of this project are archived." }
+        ol.rows { @for execution in &executions.items { (execution_row(execution, true)) } }
+        (cut(executions, "execution", None))
+    }
+}
+
+fn executions_of(project: &Project, list: &Markup) -> Markup {
     let path = format!("/projects/{}", project.id);
     html! {
         section aria-labelledby="executions" {
@@ -88,7 +108,7 @@ fn executions_of(
                     a href=(format!("{path}/pools")) { "Pools" }
                 }
             }
-            (executions::list(&path, executions, query, true))
+            (list)
         }
     }
 }

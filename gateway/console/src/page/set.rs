@@ -151,12 +151,16 @@ async fn page(
     Ok(Page { user: &user, title: name, trail, body }.into_response())
 }
 
-/// Returns the name of the set. Its record has all of its test cases, so that it is only read if no
-/// execution has the name.
+/// Reads the record of a test set without its test cases.
+pub(super) async fn record(api: &Api, path: &str) -> Result<TestSet, Failure> {
+    api.get_without(path, "TestCases").await
+}
+
+/// Returns the name of the set, from its record if no execution has it.
 async fn name(api: &Api, path: &str, executions: &[ExecutionEntry]) -> Result<String, Failure> {
     match executions.first() {
         Some(execution) => Ok(execution.test_set_name.clone()),
-        None => Ok(api.get::<TestSet>(path, &()).await?.name),
+        None => Ok(record(api, path).await?.name),
     }
 }
 

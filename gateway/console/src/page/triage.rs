@@ -152,6 +152,7 @@ async fn show(
     let at = causes.iter().position(is_asked).unwrap_or_default();
     let project = format!("/api/projects/{}", summary.project_id);
     let current = causes.get(at);
+    let is_missing = asked.is_some() && !current.is_some_and(is_asked);
     let (project, before) =
         try_join!(api.get::<Project>(&project, &()), before(api, &summary, current))?;
     // A judgement that was entered for another cause must not be sent for this one.
@@ -184,7 +185,7 @@ async fn show(
         (announcement.show(&id.to_string(), &here))
         @if let Some(problem) = discarded.and_then(|entry| entry.problem) {
             p.alert role="alert" { "The judgement is not saved, and its cause is not listed any more: " (plain(&problem)) }
-        }
+        } @else if is_missing { (missing(current)) }
         @match current {
             Some(cause) => div.triage {
                 nav aria-label="All causes" {
@@ -216,6 +217,16 @@ fn others(triage: &str, filter: &Filter) -> Markup {
         span.aside {
             @if filter.all.is_none() { a href=(address(triage, &Filter::all())) { "Judged causes too" } }
             @else { a href=(triage) { "Only causes to review" } }
+        }
+    }
+}
+
+/// Says that the cause that was asked for is not listed, and which one is shown.
+fn missing(shown: Option<&Cause>) -> Markup {
+    html! {
+        p.alert role="status" {
+            "The cause of this address is not in this list: its failures may be muted since, or on another page."
+            @if shown.is_some() { " The first cause of the list is shown." }
         }
     }
 }

@@ -80,6 +80,17 @@ impl GridCase {
     }
 }
 
+/// A test case that has another result in another execution.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Difference {
+    pub(crate) test_case_id: String,
+    pub(crate) test_case_identifier: String,
+    pub(crate) test_case_name: String,
+    pub(crate) result: Outcome,
+    pub(crate) other_result: Outcome,
+}
+
 /// A test case that needs attention.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]

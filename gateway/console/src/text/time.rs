@@ -28,8 +28,19 @@ pub(crate) fn time_since(time: DateTime<Utc>) -> Markup {
     element(time, "for", "since %-d %b %Y, %H:%M UTC")
 }
 
+/// Returns the beginning of a tooltip. The script replaces it by the local time, if the link has the
+/// [`exact_time`] as `data-time`.
+pub(crate) fn tooltip_time(time: DateTime<Utc>) -> String {
+    time.format("%-d %b %Y, %H:%M UTC").to_string()
+}
+
+/// Returns a time as the script reads it.
+pub(crate) fn exact_time(time: DateTime<Utc>) -> String {
+    time.format("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
 fn element(time: DateTime<Utc>, form: &str, format: &str) -> Markup {
-    let exact = time.format("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let exact = exact_time(time);
     let title = time.format("%Y-%m-%d %H:%M:%S UTC").to_string();
     html! { time datetime=(exact) data-form=(form) title=(title) { (time.format(format).to_string()) } }
 }

@@ -35,13 +35,10 @@ impl Files {
     ) -> Result<Batches<FileContentsBatch>, Fault> {
         let (place, size) = (stored.place(customer)?, stored.file.size);
         let applies = wanted.if_sha256.is_none_or(|sha256| sha256 == stored.file.sha256);
-        let range = wanted.range.filter(|_| applies).map(|range| rules::resolve(range, size));
+        let range = wanted.range.filter(|_| applies).map(|range| range.within(size));
         let head = FileContentsBatch {
             served_as: rules::served_as(&stored.file.content_type),
-            range: range
-                .clone()
-                .flatten()
-                .map(|range| FileRange { first: Some(range.start), last: Some(range.end - 1) }),
+            range: range.clone().flatten().map(|range| FileRange::of(&range)),
             is_unsatisfiable: range == Some(None),
             file: Some(stored.file),
             ..FileContentsBatch::default()

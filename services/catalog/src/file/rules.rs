@@ -1,11 +1,6 @@
-//! Rules for the names, media types and ranges of files.
+//! Rules for the names and media types of files.
 
-use std::ops::Range;
-
-use assay_proto::{
-    Fault,
-    catalog::{FileRange, UploadFileHead},
-};
+use assay_proto::{Fault, catalog::UploadFileHead};
 use assay_records::Check;
 use assay_storage::parse_sha256;
 
@@ -75,18 +70,6 @@ pub(super) fn served_as(content_type: &str) -> String {
     }
 }
 
-/// Returns the bytes of a file of this size that are in a range; none if there are none.
-pub(super) fn resolve(range: FileRange, size: i64) -> Option<Range<i64>> {
-    let FileRange { first, last } = range;
-    let range = match (first, last) {
-        (Some(first), Some(last)) => first..last.saturating_add(1).min(size),
-        (Some(first), None) => first..size,
-        (None, Some(count)) => (size - count).max(0)..size,
-        (None, None) => 0..size,
-    };
-    Some(range).filter(|range| range.start >= 0 && !range.is_empty())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,22 +97,5 @@ mod tests {
         ] {
             assert!(problem_of_name(wrong).is_some(), "{wrong:?} was accepted");
         }
-    }
-
-    #[test]
-    fn ranges_are_cut_at_the_end_of_the_file() {
-        let range = |first, last| resolve(FileRange { first, last }, 10);
-        assert_eq!(range(Some(0), Some(0)), Some(0..1));
-        assert_eq!(range(Some(2), Some(99)), Some(2..10));
-        assert_eq!(range(Some(9), None), Some(9..10));
-        assert_eq!(range(None, Some(3)), Some(7..10));
-        assert_eq!(range(None, Some(i64::MAX)), Some(0..10));
-        assert_eq!(range(Some(0), Some(i64::MAX)), Some(0..10));
-        for (first, last) in
-            [(Some(10), None), (Some(10), Some(20)), (None, Some(0)), (Some(5), Some(4))]
-        {
-            assert_eq!(range(first, last), None, "{first:?} {last:?}");
-        }
-        assert_eq!(resolve(FileRange { first: Some(0), last: None }, 0), None, "an empty file");
     }
 }

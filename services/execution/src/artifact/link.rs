@@ -41,22 +41,23 @@ impl Links {
         link.into()
     }
 
-    /// Fails unless the signature of a link is valid and the link has not expired.
-    pub(super) fn check(
+    /// Fails unless the signature of a link is valid. [`check_time`] shows whether the link has expired.
+    pub(super) fn verify(
         &self,
         customer: CustomerId,
         id: ArtifactId,
         name: &str,
         (expires, share_link): (i64, Option<ShareLinkId>),
         signature: &str,
-        now: i64,
     ) -> Result<(), Fault> {
         let signed = signed(customer, id, name, expires, share_link);
-        if now < expires && self.signer.verify(&signed, signature) {
-            return Ok(());
-        }
-        Err(forbidden())
+        self.signer.verify(&signed, signature).then_some(()).ok_or_else(forbidden)
     }
+}
+
+/// Fails if a link has expired. Both times are in seconds since 1970.
+pub(super) fn check_time(expires: i64, now: i64) -> Result<(), Fault> {
+    (now < expires).then_some(()).ok_or_else(forbidden)
 }
 
 /// Returns the same fault for every invalid link.
@@ -92,17 +93,18 @@ mod tests {
         assert_eq!(link.host_str(), Some("assay.test"));
         let signature = link.query_pairs().find(|(name, _)| name == "signature").unwrap().1;
 
-        let check = |customer, id, name, expires, now| {
-            links.check(customer, id, name, (expires, None), &signature, now).is_ok()
+        let is_valid = |customer, id, name, expires| {
+            links.verify(customer, id, name, (expires, None), &signature).is_ok()
         };
-        assert!(check(customer, id, "a.png", 1000, 999));
-        assert!(!check(customer, id, "a.png", 1000, 1000), "expired");
-        assert!(!check(customer, id, "a.png", 2000, 999), "prolonged");
-        assert!(!check(customer, id, "b.png", 1000, 999));
-        assert!(!check(customer, ArtifactId::new(), "a.png", 1000, 999));
-        assert!(!check(CustomerId::new(), id, "a.png", 1000, 999));
+        assert!(is_valid(customer, id, "a.png", 1000));
+        assert!(!is_valid(customer, id, "a.png", 2000), "prolonged");
+        assert!(!is_valid(customer, id, "b.png", 1000));
+        assert!(!is_valid(customer, ArtifactId::new(), "a.png", 1000));
+        assert!(!is_valid(CustomerId::new(), id, "a.png", 1000));
+        assert!(check_time(1000, 999).is_ok());
+        assert!(check_time(1000, 1000).is_err(), "expired");
         let shared =
-            links.check(customer, id, "a.png", (1000, Some(ShareLinkId::new())), &signature, 999);
+            links.verify(customer, id, "a.png", (1000, Some(ShareLinkId::new())), &signature);
         assert!(shared.is_err(), "the share link is signed, too");
     }
 }

@@ -1,6 +1,6 @@
 //! Rules for the names and content types of artifacts.
 
-use assay_proto::Fault;
+use assay_proto::{Fault, LeaseId};
 
 /// Maximum length of a name or a content type, in bytes.
 const LONGEST: usize = 200;
@@ -11,6 +11,14 @@ const HARMLESS: [&str; 7] =
 
 /// The content type of all other files.
 const ANYTHING: &str = "application/octet-stream";
+
+/// Name of the artifact that the log of a completed lease becomes.
+pub(crate) const LIVE_LOG: &str = "live.log";
+
+/// Returns the name of the artifact that the log of another lease becomes.
+pub(crate) fn live_log_of(lease: LeaseId) -> String {
+    format!("live-{lease}.log")
+}
 
 /// Whether a text can be the name of an artifact. A name is never a URL, a path or a hidden file.
 pub(crate) fn is_name(text: &str) -> bool {
@@ -25,6 +33,15 @@ pub(super) fn check_name(name: &str) -> Result<(), Fault> {
     let problem = format!(
         "must have 1 to {LONGEST} letters, digits, `.`, `_` and `-`, and not begin with `.`"
     );
+    Err(Fault::invalid("name", problem))
+}
+
+/// Fails if the log of a lease would replace an artifact with this name.
+pub(super) fn check_not_reserved(lease: LeaseId, name: &str) -> Result<(), Fault> {
+    if name != LIVE_LOG && name != live_log_of(lease) {
+        return Ok(());
+    }
+    let problem = "is reserved for the log that Assay stores for the lease; choose another name";
     Err(Fault::invalid("name", problem))
 }
 
@@ -72,6 +89,17 @@ mod tests {
             &"x".repeat(LONGEST + 1),
         ] {
             assert!(!is_name(wrong), "{wrong:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn names_of_logs_are_reserved() {
+        let lease = LeaseId::new();
+        for reserved in [LIVE_LOG.to_owned(), live_log_of(lease)] {
+            assert!(check_not_reserved(lease, &reserved).is_err(), "{reserved}");
+        }
+        for free in ["run.log".to_owned(), live_log_of(LeaseId::new())] {
+            assert!(check_not_reserved(lease, &free).is_ok(), "{free}");
         }
     }
 

@@ -8,6 +8,7 @@ use assay_ledger::{
 };
 use assay_proto::{
     ArtifactId, CustomerId, ExecutionId, Fault, LeaseId, ProjectId, ShareLinkId,
+    catalog::FileRange,
     execution::{
         Artifact, ArtifactBatch, ArtifactsBatch, DownloadArtifactRequest, ListArtifactsRequest,
         UploadArtifactRequest, UploadArtifactTarget, artifact_service_server,
@@ -17,16 +18,17 @@ use assay_rpc::{
     body::open,
     list::{Batches, answer},
 };
-use assay_storage::{Pieces, parse_sha256, pieces_until};
-use futures::{StreamExt, TryStreamExt, stream};
+use assay_storage::{Pieces, Place, parse_sha256, pieces_until};
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt, stream, stream::BoxStream};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{
     Artifacts,
-    link::forbidden,
+    link::{self, forbidden},
     place, rules,
-    store::{self, Announced, NewArtifact},
+    store::{self, Announced, NewArtifact, StoredArtifact},
 };
 
 #[tonic::async_trait]
@@ -80,28 +82,58 @@ impl artifact_service_server::ArtifactService for Artifacts {
         let request = request.into_inner();
         let customer = CustomerId::from_path(&request.customer_id).map_err(|_| forbidden())?;
         let id = ArtifactId::from_path(&request.id).map_err(|_| forbidden())?;
-        let now = store::now(&self.db).await?;
         let DownloadArtifactRequest { name, expires, signature, share_link_id, .. } = request;
+        let DownloadArtifactRequest { range, if_id, head_only, .. } = request;
         let share_link = share_link_id.as_deref().map(ShareLinkId::from_path).transpose();
         let share_link = share_link.map_err(|_| forbidden())?;
-        self.links.check(customer, id, &name, (expires, share_link), &signature, now)?;
+        // A forged link costs no statement.
+        self.links.verify(customer, id, &name, (expires, share_link), &signature)?;
+        link::check_time(expires, store::now(&self.db).await?)?;
         let artifact = store::get(&self.db, customer, id).await?;
         if let Some(share_link) = share_link {
             let execution = artifact.execution_id;
             let is_shared = store::is_shared(&self.db, customer, execution, share_link).await?;
             is_shared.then_some(()).ok_or_else(forbidden)?;
         }
-        let (size, chunks) =
-            self.file_store.get(place(customer, artifact.execution_id, id)).await?;
-        let content_type = rules::served_as(&artifact.content_type);
-        let head = ArtifactBatch { content_type, size, ..ArtifactBatch::default() };
-        let chunks = chunks.map_ok(|chunk| ArtifactBatch { chunk, ..ArtifactBatch::default() });
-        let file = stream::iter([Ok(head)]).chain(chunks.map_err(Status::from));
-        Ok(Response::new(Box::pin(file)))
+        // The file of an artifact never changes.
+        let range = range.filter(|_| if_id.is_none_or(|wanted| wanted == id.to_string()));
+        let place = place(customer, artifact.execution_id, id);
+        Ok(Response::new(self.contents(place, &artifact, range.as_ref(), head_only).await?))
     }
 }
 
 impl Artifacts {
+    /// Returns the file of an artifact or a range of it, in chunks. The first message describes it.
+    async fn contents(
+        &self,
+        place: Place,
+        artifact: &StoredArtifact,
+        range: Option<&FileRange>,
+        head_only: bool,
+    ) -> Result<Batches<ArtifactBatch>, Fault> {
+        let size = artifact.size;
+        let range = range.map(|range| range.within(size));
+        let is_unsatisfiable = range == Some(None);
+        let range = range.flatten();
+        let head = ArtifactBatch {
+            content_type: rules::served_as(&artifact.content_type),
+            size,
+            range: range.as_ref().map(FileRange::of),
+            is_unsatisfiable,
+            ..ArtifactBatch::default()
+        };
+        let chunks: BoxStream<'static, Result<Bytes, Fault>> = match range {
+            _ if head_only || is_unsatisfiable => stream::empty().boxed(),
+            Some(range) => {
+                let range = range.start.unsigned_abs()..range.end.unsigned_abs();
+                self.file_store.get_range(place, range).await?.boxed()
+            }
+            None => self.file_store.get(place).await?.1.boxed(),
+        };
+        let chunks = chunks.map_ok(|chunk| ArtifactBatch { chunk, ..ArtifactBatch::default() });
+        Ok(stream::iter([Ok(head)]).chain(chunks.map_err(Status::from)).boxed())
+    }
+
     /// Receives and stores a file of an execution.
     async fn receive_of_execution(
         &self,
@@ -133,6 +165,7 @@ impl Artifacts {
     ) -> Result<Artifact, Status> {
         let (target, file) = open_file(messages).await?;
         let id = LeaseId::from_path(&target.lease_id)?;
+        rules::check_not_reserved(id, &target.name)?;
         let schedule = lease::store::schedule_of(&self.db, customer, id).await?;
         lease::store::check_not_lost(&self.db, customer, id).await?;
         let artifact = NewArtifact {

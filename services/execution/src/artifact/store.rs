@@ -39,6 +39,8 @@ pub(crate) struct Announced {
 pub(super) struct StoredArtifact {
     pub(super) execution_id: ExecutionId,
     pub(super) content_type: String,
+    /// In bytes.
+    pub(super) size: i64,
 }
 
 /// Locks an execution: until the transaction ends, its results do not expire and its leases do not
@@ -178,7 +180,7 @@ pub(super) async fn get(
     id: ArtifactId,
 ) -> Result<StoredArtifact, Fault> {
     let artifact = sqlx::query_as(
-        "select execution_id, content_type from artifact a
+        "select execution_id, content_type, size from artifact a
          where customer_id = $1 and id = $2 and exists (
              select from live_execution e where e.customer_id = $1 and e.id = a.execution_id
          )",

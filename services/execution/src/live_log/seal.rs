@@ -12,15 +12,12 @@ use tonic::{Code, Status};
 
 use super::store::{self, EndedLog};
 use crate::artifact::{
-    Artifacts,
+    Artifacts, rules,
     store::{Announced, NewArtifact},
 };
 
 /// Interval between rounds.
 const PERIOD: Duration = Duration::from_secs(2);
-
-/// Name of the artifact that the log of a test becomes.
-const NAME: &str = "live.log";
 
 /// Starts the task that makes logs artifacts until the program stops.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database, artifacts: &Artifacts) {
@@ -66,8 +63,8 @@ async fn seal_all(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
 /// Stores a log as an artifact of its test report. The name of the log of an engine that did not
 /// complete its work, or whose name is taken, has the id of its lease.
 async fn seal(db: &PgPool, artifacts: &Artifacts, log: EndedLog) -> Result<(), Status> {
-    let of_lease = format!("live-{}.log", log.lease_id);
-    let name = if log.is_final { NAME.to_owned() } else { of_lease.clone() };
+    let of_lease = rules::live_log_of(log.lease_id);
+    let name = if log.is_final { rules::LIVE_LOG.to_owned() } else { of_lease.clone() };
     match put(db, artifacts, log, name).await {
         Err(status) if status.code() == Code::FailedPrecondition => {
             put(db, artifacts, log, of_lease).await

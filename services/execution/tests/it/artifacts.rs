@@ -1,8 +1,11 @@
 //! Artifacts: files that results refer to by name, and that signed links give access to.
 
 use anyhow::Result;
-use assay_proto::execution::{
-    Artifact, DownloadArtifactRequest, Instance, UploadArtifactRequest, UploadArtifactTarget,
+use assay_proto::{
+    catalog::FileRange,
+    execution::{
+        Artifact, DownloadArtifactRequest, Instance, UploadArtifactRequest, UploadArtifactTarget,
+    },
 };
 use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::json;
@@ -50,7 +53,7 @@ fn request_of(link: &str) -> DownloadArtifactRequest {
         customer_id: parameter("customer"),
         expires: parameter("expires").parse().unwrap(),
         signature: parameter("signature"),
-        share_link_id: None,
+        ..DownloadArtifactRequest::default()
     }
 }
 
@@ -105,6 +108,35 @@ async fn instances_show_links_to_the_artifacts_that_results_name() -> Result<()>
     let shot = download(&world, request_of(&step.thumbnail)).await?;
     assert_eq!(shot, ("image/png".to_owned(), b"PNG".to_vec()));
     assert_eq!(download(&world, request_of(&uploaded.uri)).await?.1, log);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_range_of_an_artifact_is_returned_unless_it_is_of_another_one() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let execution = world.start().await?;
+    let link = upload(&world, &execution.id, "run.webm", "video/webm", b"abcdef", true).await?.uri;
+    let link = request_of(&link);
+    let read = async |first: i64, if_id: Option<&str>, head_only: bool| {
+        let range = Some(FileRange { first: Some(first), last: Some(3) });
+        let if_id = if_id.map(str::to_owned);
+        let request = DownloadArtifactRequest { range, if_id, head_only, ..link.clone() };
+        let file = world.artifacts().download_artifact(Request::new(request)).await?.into_inner();
+        let parts: Vec<_> = file.try_collect().await?;
+        let bytes: Vec<u8> = parts.iter().flat_map(|part| part.chunk.to_vec()).collect();
+        anyhow::Ok((parts[0].is_unsatisfiable, String::from_utf8(bytes)?))
+    };
+    for (first, if_id, head_only, expected) in [
+        (2, None, false, (false, "cd")),
+        (2, Some(link.id.as_str()), false, (false, "cd")),
+        (2, Some("another"), false, (false, "abcdef")),
+        (2, None, true, (false, "")),
+        (6, None, false, (true, "")),
+    ] {
+        let (is_unsatisfiable, bytes) = read(first, if_id, head_only).await?;
+        assert_eq!((is_unsatisfiable, bytes.as_str()), expected, "{first} {if_id:?} {head_only}");
+    }
     Ok(())
 }
 
@@ -223,6 +255,11 @@ async fn engines_upload_artifacts_for_their_leases() -> Result<()> {
     let execution = world.dispatch().await?;
     let engine = world.engine();
     let leases = engine.lease(now("", 2)).await?;
+    let first = &leases[0].id;
+    for reserved in ["live.log".to_owned(), format!("live-{first}.log")] {
+        let refused = upload_for_lease(&world, first, &reserved, "x").await.unwrap_err();
+        assert_eq!(fields(&refused), ["name"], "the live log would replace {reserved}");
+    }
     for (lease, file) in leases.iter().zip(["of a", "of b"]) {
         // Names belong to one report.
         upload_for_lease(&world, &lease.id, "run.log", file).await?;

@@ -22,7 +22,8 @@ const LARGEST_GROUP: usize = 4 << 20;
 pub(crate) struct Grouping {
     /// Maximum number in a request.
     pub(crate) most: i64,
-    /// Deliveries that are due within this time are sent, too, so that an upload is not torn apart.
+    /// Deliveries that are due within this time are sent, too, so that an upload is not torn apart, unless they are due
+    /// later than the window of the batch only because of quiet hours.
     pub(super) ahead: Duration,
 }
 
@@ -92,6 +93,8 @@ pub(super) async fn group(
          from (
              select webhook_id, notification_id, attempts, trace from webhook_delivery
              where webhook_id = $1 and next_attempt_at <= now() + make_interval(secs => $2)
+               and (next_attempt_at <= now() or attempts > 0 or next_attempt_at <= make_interval(secs => $2)
+                        + (select created_at from notification where id = notification_id))
                and exists (select from webhook w where w.id = $1 and w.claim = $4 and w.revision = $5)
              order by next_attempt_at, notification_id
              limit $3

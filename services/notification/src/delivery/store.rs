@@ -18,6 +18,9 @@ use crate::filter::PATTERNS;
 
 const COLUMNS: &str = Delivery::COLUMNS;
 
+/// Maximum number of deliveries that are queued again in one transaction, which locks the webhook.
+const REQUEUED: i64 = 1000;
+
 /// The status of a delivery and the time of its next attempt, as columns. Nothing is sent to an archived
 /// webhook, and nothing before a failing one has rested.
 const DERIVED: &str = "case when d.delivered_at is not null then 'Delivered'
@@ -196,17 +199,29 @@ pub(crate) async fn requeue(
     requeued.ok_or(Fault::NotFound("delivery"))
 }
 
-/// Queues all failed deliveries of a webhook again and returns their number.
+/// Queues failed deliveries of a webhook again, in the order of their ids after one of them, up to a maximum number.
+/// Returns their number and the last id, if there are any.
 pub(crate) async fn requeue_failed(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     webhook: WebhookId,
-) -> Result<i64, Fault> {
-    let requeued = sqlx::query(
-        "update webhook_delivery d set attempts = 0, next_attempt_at = now()
-         where d.webhook_id = $2 and d.next_attempt_at is null and d.delivered_at is null
-           and exists (select from webhook w where w.customer_id = $1 and w.id = $2)",
+    after: Uuid,
+) -> Result<Option<(i64, Uuid)>, Fault> {
+    let requeued = sqlx::query_as(
+        "with requeued as (
+             update webhook_delivery set attempts = 0, next_attempt_at = now()
+             where webhook_id = $2 and notification_id = any(array(
+                 select notification_id from webhook_delivery d
+                 where d.webhook_id = $2 and d.notification_id > $3
+                   and d.next_attempt_at is null and d.delivered_at is null
+                   and exists (select from webhook w where w.customer_id = $1 and w.id = $2)
+                 order by d.notification_id
+                 limit $4
+             ))
+             returning notification_id
+         )
+         select count(*) over (), notification_id from requeued order by notification_id desc limit 1",
     );
-    let requeued = requeued.bind(customer).bind(webhook).execute(&mut **tx).await?;
-    i64::try_from(requeued.rows_affected()).map_err(Fault::internal)
+    let requeued = requeued.bind(customer).bind(webhook).bind(after).bind(REQUEUED);
+    Ok(requeued.fetch_optional(&mut **tx).await?)
 }

@@ -145,6 +145,22 @@ pub(crate) async fn prune(
     Ok(removed.rows_affected())
 }
 
+/// Returns the largest id of a notification of a customer, deleted or not.
+pub(super) async fn last_id(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+) -> Result<Option<NotificationId>, Fault> {
+    let last = sqlx::query_scalar(
+        "select greatest(
+             (select id from notification where customer_id = $1 and deleted_at is null
+              order by id desc limit 1),
+             (select id from notification where customer_id = $1 and deleted_at is not null
+              order by id desc limit 1)
+         )",
+    );
+    Ok(last.bind(customer).fetch_one(db).await?)
+}
+
 /// Inserts notifications.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,

@@ -38,7 +38,7 @@ impl WebhookService {
         let test = notification(customer, id);
         let body = format::single(format, customer, (&test, now))?;
         let message = messages.message(&test.id, now.0.timestamp(), body)?;
-        let outcome = self.client.send(&url, message, PATIENCE).await;
+        let outcome = self.client.send(customer, &url, message, PATIENCE).await;
 
         let mut tx = begin(&self.db).await?;
         store::lock(&mut tx, customer, id).await?;

@@ -287,3 +287,34 @@ async fn a_delivery_fails_after_its_last_attempt_and_can_be_requeued() -> Result
     receiver.receives(before + 1).await;
     Ok(())
 }
+
+#[tokio::test]
+async fn many_failed_deliveries_are_requeued_in_steps() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let receiver = Receiver::start(Behaviour::Answer(200)).await?;
+    let webhook = world.subscribe(&user, &receiver).await?;
+    world.add_history(&user, 1001).await?;
+    for statement in [
+        "update webhook set rests_until = now() + interval '1 hour'",
+        "insert into webhook_delivery (webhook_id, notification_id, attempts, next_attempt_at)
+         select webhook.id, notification.id, 9, null
+         from webhook join notification using (customer_id) where action = 'Changed'",
+        "create function bounded() returns trigger language plpgsql as $$
+         begin
+             if (select count(*) from changed) > 1000 then
+                 raise exception 'the statement changes too many deliveries';
+             end if;
+             return null;
+         end $$",
+        "create trigger bounded after update on webhook_delivery
+             referencing new table as changed for each statement execute function bounded()",
+    ] {
+        sqlx::query(statement).execute(&world.db).await?;
+    }
+    assert_eq!(redeliver_failed(&world, &user, &webhook).await?, 1001);
+    let failed = world.deliveries(&user, &webhook, Some(DeliveryStatus::Failed)).await?;
+    assert!(failed.is_empty(), "{}", failed.len());
+    assert_eq!(redeliver_failed(&world, &user, &webhook).await?, 0);
+    Ok(())
+}

@@ -207,6 +207,32 @@ async fn nothing_is_sent_in_quiet_hours_of_a_time_zone() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_retry_takes_along_its_batch_but_nothing_that_waits_for_the_end_of_quiet_hours()
+-> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let receiver = Receiver::start(Behaviour::Answer(200)).await?;
+    let fields = WebhookInput { batch_size: 10, batch_window_in_sec: 300, ..Default::default() };
+    world.subscribe_with(&user, &receiver, fields).await?;
+    let mut created = Vec::new();
+    for number in 0..3 {
+        created.push(world.create(&user, numbered(number)).await?.id);
+    }
+    let quiet =
+        "update notification set created_at = now() - interval '1 hour' where id = $1::uuid";
+    sqlx::query(quiet).bind(&created[0]).execute(&world.db).await?;
+    let failed = "update webhook_delivery set attempts = 1, next_attempt_at = now()
+                  where notification_id = $1::uuid";
+    sqlx::query(failed).bind(&created[1]).execute(&world.db).await?;
+
+    let request = receiver.first().await?;
+    let events: Vec<Value> = serde_json::from_slice(&request.body)?;
+    let sent: Vec<_> = events.iter().map(|event| &event["id"]).collect();
+    assert_eq!(sent, created[1..].iter().collect::<Vec<_>>());
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_time_zone_that_the_database_has_lost_counts_as_utc() -> Result<()> {
     let world = World::new().await?;
     let user = world.manager().await;

@@ -65,3 +65,21 @@ async fn notifications_are_published_in_the_order_of_the_list() -> Result<()> {
     assert_eq!(published?, listed);
     Ok(())
 }
+
+#[tokio::test]
+async fn ids_grow_although_the_clock_of_another_replica_is_ahead() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.user().await;
+    world.create(&user, numbered(1)).await?;
+    let ahead = "update notification set id = overlay(id::text placing 'f' from 1 for 1)::uuid
+                 returning id::text";
+    let ahead: String = sqlx::query_scalar(ahead).fetch_one(&world.db).await?;
+    let second = world.create(&user, numbered(2)).await?;
+    assert!(second.id > ahead, "{} {ahead}", second.id);
+    world.delete(&user, &second.id).await?;
+    let third = world.create(&user, numbered(3)).await?;
+    assert!(third.id > second.id, "a deleted notification counts, too");
+    let listed: Vec<_> = world.list(&user).await?.into_iter().map(|one| one.id).collect();
+    assert_eq!(listed, [third.id, ahead]);
+    Ok(())
+}

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use anyhow::{Context, Result, ensure};
 use assay_client::{Answer, Attempts, ClientError, Pages, segment};
+use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -46,7 +47,8 @@ struct Artifact {
 impl Artifact {
     /// Returns the path of the file, with the signature of its link. The installation may be reached
     /// under another address than its public one, so the host of the link does not matter.
-    fn path(&self, name: &Name) -> Result<String> {
+    fn path(&self) -> Result<String> {
+        let name = Name::parse(&self.name)?;
         let path = format!("/api/artifacts/{}/{}", self.id, segment(name.as_str()));
         let (place, signature) = self.uri.split_once('?').unwrap_or((&self.uri, ""));
         ensure!(place.ends_with(&path), "the link of the file {name} is not one to this file");
@@ -65,16 +67,15 @@ pub(super) async fn export(
     let mut names = Names::default();
     let mut part = folder.begin(&Place::files(execution))?;
     let mut pages = Pages::of(&format!("{path}/results/artifacts"), "limit=100");
-    // The links of a page expire.
-    while let Some(artifacts) = interface.page::<Artifact>(&mut pages).await? {
-        for artifact in artifacts {
-            let name = Name::parse(&artifact.name)?;
-            let link = artifact.path(&name)?;
-            let name = names.of(&artifact, name)?;
+    while let Some(page) = pages.next() {
+        let artifacts = interface.page::<Artifact>(&mut pages).await?;
+        for artifact in artifacts.unwrap_or_default() {
+            let link = artifact.path()?;
+            let name = names.of(&artifact, Name::parse(&artifact.name)?)?;
             let file = Place::file(execution, &name);
             if !folder.has(&file) {
-                let of_artifact = (&file, artifact.size);
-                let downloaded = download(interface, &link, folder, of_artifact).await?;
+                let entry = Entry { page: &page, artifact: &artifact };
+                let downloaded = download(interface, entry, link, folder, &file).await?;
                 folder.finish(downloaded)?;
             }
             part.line(&json!({"Name": name, "ContentType": artifact.content_type}))?;
@@ -147,21 +148,47 @@ fn add_result(part: &mut Part, line: &[u8], names: &Names) -> Result<()> {
     part.line(&result)
 }
 
-/// Downloads a file of this size, from its beginning again if the response breaks off.
+/// An artifact, and the path of the page that lists it.
+#[derive(Clone, Copy)]
+struct Entry<'a> {
+    page: &'a str,
+    artifact: &'a Artifact,
+}
+
+impl Entry<'_> {
+    /// Reads the page again, and returns the new link to the artifact as [`Artifact::path`] does.
+    async fn renewed(&self, interface: &Interface) -> Result<String> {
+        let artifacts = interface.get::<Vec<Artifact>>(self.page).await?;
+        let found = artifacts.iter().find(|listed| listed.id == self.artifact.id);
+        let gone = || format!("the file {} was replaced; repeat the export", self.artifact.name);
+        found.with_context(gone)?.path()
+    }
+}
+
+/// Downloads the file of an artifact, from its beginning again if the response breaks off. The links of a page expire
+/// while its files are downloaded; then a new one is used.
 async fn download(
     interface: &Interface,
-    path: &str,
+    entry: Entry<'_>,
+    mut path: String,
     folder: &Folder,
-    (place, size): (&Place, u64),
+    place: &Place,
 ) -> Result<Part> {
-    let mut attempts = Attempts::new(ATTEMPTS);
+    let (mut attempts, mut is_renewed) = (Attempts::new(ATTEMPTS), false);
+    let size = entry.artifact.size;
     loop {
         let mut part = folder.begin(place)?;
-        let Some(error) = receive(interface, path, size, &mut part).await? else {
+        let Some(error) = receive(interface, &path, size, &mut part).await? else {
             let bytes = part.bytes();
             ensure!(bytes == size, "GET {path}: {bytes} bytes have arrived instead of {size}");
             return Ok(part);
         };
+        let has_expired = error.status() == Some(StatusCode::FORBIDDEN) && !is_renewed;
+        is_renewed = has_expired;
+        if has_expired {
+            path = entry.renewed(interface).await?;
+            continue;
+        }
         let waited = attempts.wait_after(error, false, |error| {
             note(format_args!("the download of {place} broke off; will repeat it: {error}"));
         });

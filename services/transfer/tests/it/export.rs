@@ -1,6 +1,10 @@
 //! Servers that export something else than a project.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use axum::{
     body::{Body, Bytes},
@@ -92,6 +96,28 @@ async fn only_links_to_the_artifact_itself_are_followed() {
         let received = server.received();
         let last = received.last().unwrap();
         assert!(last.contains("/results/artifacts"), "{uri}: {last}");
+    }
+}
+
+#[tokio::test]
+async fn a_link_that_has_expired_is_renewed_once() {
+    for valid in ["signature=2", "signature=3"] {
+        let (folder, lists) = (tempfile::tempdir().unwrap(), AtomicUsize::new(0));
+        let server = Server::with(move |path| {
+            if path.contains("/results/artifacts?") {
+                let is_first = lists.fetch_add(1, Ordering::Relaxed) == 0;
+                let expired = link("log.txt").replace("signature=2", "signature=1");
+                return is_first.then(|| artifact("log.txt", &expired));
+            }
+            let is_refused = path.starts_with("/api/artifacts/") && !path.ends_with(valid);
+            is_refused.then(|| StatusCode::FORBIDDEN.into_response())
+        });
+        let server = server.await;
+        let exported = export(&server.url, &folder.path().join("out")).await;
+        assert_eq!(exported.is_ok(), valid == "signature=2", "{exported:?}");
+        let received = server.received();
+        let count = received.iter().filter(|one| one.starts_with("GET /api/artifacts/")).count();
+        assert_eq!(count, 2, "{received:?}");
     }
 }
 

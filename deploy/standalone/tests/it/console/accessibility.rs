@@ -121,7 +121,7 @@ async fn assert_accessible(width: u32, is_dark: bool) {
     let customer = Customer::new().await;
     let permissions = format!("{DEVELOPER}, ExecutionTimes, Invoicing");
     let reader = Reader::with(&customer, "grace", &permissions).await;
-    reader.upload(&junit("", "no printer")).await;
+    let (first, _) = reader.upload(&junit("", "no printer")).await;
     let (execution, path) = reader.upload(&junit("no bank", "no printer")).await;
     let reports = reader.api().get(&format!("{path}/reports")).await.ok();
     let cause = reader.api().get(&format!("{path}/failures")).await.ok();
@@ -151,6 +151,7 @@ async fn assert_accessible(width: u32, is_dark: bool) {
         ),
         format!("/executions/{}", id(&execution)),
         format!("/executions/{}?view=all", id(&execution)),
+        format!("/executions/{}/comparison?with={}", id(&first), id(&execution)),
         format!("/executions/{}/triage", id(&execution)),
         format!("/executions/{}?muted=true", id(&execution)),
         format!("/executions/{}?fingerprint={cause}", id(&execution)),

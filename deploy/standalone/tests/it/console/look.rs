@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Reader, junit};
+use super::{Reader, junit, numbers::between};
 use crate::{browser::Browser, customer::Customer, world::id};
 
 const REFUSED: &str = "Error: connect ECONNREFUSED 127.0.0.1:38231";
@@ -133,4 +133,24 @@ async fn days_of_a_filter_are_those_of_the_reader() {
     let page = String::from_utf8_lossy(&page.expect(200).body).into_owned();
     assert!(page.contains("From<span class=\"utc\"> (UTC)</span>"), "{page}");
     assert!(page.contains("No execution matches"), "{page}");
+}
+
+#[tokio::test]
+async fn a_running_execution_has_an_estimate_of_the_time_left() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, path) = reader.start().await;
+    let page = format!("/executions/{}", id(&execution));
+    let html = reader.html(&page).await;
+    assert!(html.contains("running ") && !html.contains(" min left"), "no earlier run: {html}");
+
+    let pays = "<testcase classname='shop' name='pays' time='5400'/>";
+    reader.upload(&format!("<testsuite>{pays}</testsuite>")).await;
+    let html = reader.html(&page).await;
+    let progress = between(&html, "data-progress=\"", "\"").unwrap().replace("&amp;", "&");
+    for shown in [html.clone(), reader.html(&progress).await] {
+        assert!(shown.contains(", about 1 h ") && shown.contains(" min left"), "{shown}");
+    }
+    reader.api().post(&format!("{path}/complete"), json!({})).await.expect(200);
+    assert!(!reader.html(&page).await.contains(" min left"));
 }

@@ -140,3 +140,27 @@ async fn the_box_of_a_cause_has_the_number_of_all_of_its_tests_on_each_page() {
     }
     assert_eq!(pages, 2);
 }
+
+#[tokio::test]
+async fn an_old_run_says_how_many_of_its_failures_are_fixed_in_the_latest() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let of = |messages: [&'static str; 4]| {
+        tests(["card", "cash", "coin", "note"].into_iter().zip(messages))
+    };
+    let (old, _) = reader.upload(&of(["no bank", "no bank", "", ""])).await;
+    let page = format!("/executions/{}", id(&old));
+    assert!(!reader.html(&page).await.contains("Compare"));
+    let (latest, _) = reader.upload(&of(["", "no bank", "no coin", ""])).await;
+    let html = reader.html(&page).await;
+    assert!(html.contains("2 of 4 failed, and 1 of these 2 failures is fixed there."), "{html}");
+
+    let link = format!("/executions/{}/comparison?with={}", id(&old), id(&latest));
+    assert!(html.contains(&format!("href=\"{link}\"")), "{html}");
+    let compared = reader.html(&link).await;
+    assert_eq!(compared.matches("<li class=\"row past\"").count(), 2, "{compared}");
+    for (name, now) in [("card", "Passed"), ("coin", "Failed")] {
+        let row = compared.split("<li").find(|row| row.contains(&format!(">{name}<"))).unwrap();
+        assert!(row.contains(&format!("aria-label=\"{now}\"")), "{row}");
+    }
+}

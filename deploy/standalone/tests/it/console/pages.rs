@@ -80,6 +80,7 @@ async fn pages_of_another_customer_are_not_found() {
         format!("/projects/{project}/sets/{}/gate", execution["TestSetId"].as_str().unwrap()),
         format!("/executions/{}", id(&execution)),
         format!("/executions/{}/progress", id(&execution)),
+        format!("/executions/{0}/comparison?with={0}", id(&execution)),
         format!("/executions/{}/shares", id(&execution)),
         format!("/projects/{project}/executions/{}/junit", id(&execution)),
         format!("/projects/{project}/executions/{}/ctrf", id(&execution)),

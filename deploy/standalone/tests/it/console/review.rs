@@ -265,5 +265,17 @@ async fn a_judgement_that_was_sent_after_the_end_of_the_session_comes_back_after
     browser.click(".group .all").await;
     let comment = browser.find("[name=comment]").await.prop("value").await.unwrap();
     assert_eq!(comment.as_deref(), Some("the bank is closed"));
+
+    // Texts that have been sent do not come back when the session ends in another form.
+    browser.click("#review [value=Accepted]").await;
+    browser.read_until("#reviewed", |text| text == "1 test reviewed.").await;
+    browser.client.delete_all_cookies().await.unwrap();
+    browser.click(".undo button").await;
+    browser.read_until(".login .alert", |text| text.starts_with("Your session has ended")).await;
+    reader.log_in(&browser).await;
+    browser.click(".group .all").await;
+    browser.read_until("#selected", |text| text == "1 selected").await;
+    let comment = browser.find("[name=comment]").await.prop("value").await.unwrap();
+    assert_eq!(comment.as_deref(), Some(""));
     browser.client.clone().close().await.unwrap();
 }

@@ -93,7 +93,7 @@ async fn all_executions_of_a_test_set_have_a_page() {
 }
 
 #[tokio::test]
-async fn a_test_set_whose_executions_are_archived_leads_to_them() {
+async fn a_project_and_a_test_set_whose_executions_are_archived_lead_to_them() {
     let customer = Customer::new().await;
     let reader = Reader::new(&customer).await;
     let (execution, at) = reader.upload(&super::junit("no bank", "")).await;
@@ -105,6 +105,12 @@ async fn a_test_set_whose_executions_are_archived_leads_to_them() {
     let link = between(&page, "are archived. <a href=\"", "\"").unwrap();
     let link = link.replace("&amp;", "&");
     assert!(reader.html(&link).await.contains(&format!("/executions/{}\"", id(&execution))));
+
+    let project = format!("/projects/{}", execution["ProjectId"].as_str().unwrap());
+    let page = reader.html(&project).await;
+    assert!(!page.contains("No executions yet"), "{page}");
+    assert!(page.contains("All executions of this project are archived."), "{page}");
+    assert!(page.contains(&format!("/executions/{}\"", id(&execution))), "{page}");
 }
 
 #[tokio::test]

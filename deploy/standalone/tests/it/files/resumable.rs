@@ -245,3 +245,32 @@ async fn requests_that_violate_the_protocol_are_refused() {
     append(&reader.api, &upload, 0, "abc").await.is_problem(403, "forbidden");
     assert_eq!(offset(api, &upload).await, 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_post_stands_for_the_method_that_it_names() {
+    let customer = Customer::new().await;
+    let api = &customer.api;
+    let project = create_project(api).await;
+    let upload = begun(api, &project, 3).await;
+    let post = |api: &Api, method: &'static str| {
+        tus(api, Method::POST, &upload).header("X-HTTP-Method-Override", method)
+    };
+    let patch = |api: &Api| {
+        let patch = post(api, "PATCH").header("Upload-Offset", 0);
+        patch.header("Content-Type", "application/offset+octet-stream").body("ab")
+    };
+    let reader = customer.create_member("reader", "Login, Read").await;
+    Answer::of(patch(&reader.api)).await.is_problem(403, "forbidden");
+    for method in ["HEAD", "DELETE"] {
+        Answer::of(post(&reader.api, method)).await.expect(403);
+    }
+    assert_eq!(Answer::of(patch(api)).await.expect(204).headers["upload-offset"], "2");
+    let shown = Answer::of(post(api, "HEAD")).await;
+    assert_eq!(shown.expect(200).headers["upload-offset"], "2");
+    assert!(shown.body.is_empty());
+    for other in ["GET", "PUT", "patch", ""] {
+        Answer::of(post(api, other)).await.is_problem(405, "method_not_allowed");
+    }
+    Answer::of(post(api, "DELETE")).await.expect(204);
+    Answer::of(tus(api, Method::HEAD, &upload)).await.expect(404);
+}

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::{
+    estimate::time_left,
     export,
     filter::{Filter, Tab},
 };
@@ -32,15 +33,18 @@ fn state(summary: &Summary) -> &'static str {
     if status == ExecutionStatus::Completed { result.summary() } else { status.name() }
 }
 
-/// The header with the links to the parts. While the execution runs, the script replaces it.
+/// The header with the links to the parts. While the execution runs, the script replaces it, and it says how much of
+/// the usual duration, in seconds, is left.
 pub(super) fn header(
     summary: &Summary,
     verdict: Option<&Verdict>,
     tab: Tab,
     query: &Paged<Filter>,
+    usual: Option<f64>,
 ) -> Markup {
     let execution = &summary.execution;
-    let progress = format!("/executions/{}/progress?{}", execution.id, query.encode(tab));
+    let shown = usual.map(|usual| format!("&usual={usual:.0}")).unwrap_or_default();
+    let progress = format!("/executions/{}/progress?{}{shown}", execution.id, query.encode(tab));
     let progress = execution.is_running().then_some(progress);
     html! {
         header #summary data-progress=[progress] data-title=(clean(&title(summary)))
@@ -60,7 +64,7 @@ pub(super) fn header(
                 }
             }
             (sentence(&format!("/executions/{}", execution.id), &summary.changes, &execution.statistic, &gate(verdict)))
-            (facts_of(summary))
+            (facts_of(summary, usual))
             @for note in &summary.notes { p.facts { span.fact { "Note: " (plain(note)) } } }
             (bar(&execution.statistic))
             @let page = format!("/executions/{}", execution.id);
@@ -70,15 +74,19 @@ pub(super) fn header(
     }
 }
 
-fn facts_of(summary: &Summary) -> Markup {
+fn facts_of(summary: &Summary, usual: Option<f64>) -> Markup {
     let execution = &summary.execution;
+    let left = execution.running_since().zip(usual);
     let subject =
         subject(execution.software_name.as_deref(), execution.software_version.as_deref());
     let revision = revision(execution.branch.as_deref(), execution.commit.as_deref());
     html! {
         p.facts {
             span.fact { (long_time(execution.request_time)) }
-            span.fact { (taken_by_tests(execution.duration_in_sec, execution.running_since())) }
+            span.fact {
+                (taken_by_tests(execution.duration_in_sec, execution.running_since()))
+                @if let Some((start, usual)) = left { (time_left(start, usual)) }
+            }
             (facts([
                 revision.as_deref(),
                 execution.environment_name.as_deref(),

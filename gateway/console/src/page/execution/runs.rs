@@ -3,16 +3,20 @@
 use maud::{Markup, html};
 use serde::Serialize;
 
+use super::comparison;
 use crate::{
-    api::Api,
-    chart::glyph,
+    api::{Api, List},
+    chart::glyph_of_run,
     failure::Failure,
-    record::{ExecutionEntry, ExecutionStatus, Summary},
-    text::{counted, number, plain},
+    record::{Difference, ExecutionEntry, ExecutionStatus, Outcome, Summary},
+    text::{counted, exact_time, number, plain, tooltip_time},
 };
 
 /// Number of the latest runs that are read.
 const RUNS: u32 = 20;
+
+/// Maximum number of other results of the latest run that are read.
+const DIFFERENCES: u32 = 1000;
 
 /// The query of the runs.
 #[derive(Serialize)]
@@ -32,31 +36,77 @@ pub(super) struct Runs {
     items: Vec<ExecutionEntry>,
     /// Whether there may be older ones.
     is_cut: bool,
+    /// The failures of an older run that are fixed.
+    fixed: Option<Fixed>,
+}
+
+/// How many failures of a run are fixed in the latest one.
+struct Fixed {
+    count: usize,
+    /// Whether there may be more.
+    is_least: bool,
+}
+
+impl Fixed {
+    fn of(differences: &List<Difference>) -> Self {
+        let is_fixed =
+            |one: &&Difference| one.result.is_failure() && one.other_result == Outcome::Passed;
+        let count = differences.items.iter().filter(is_fixed).count();
+        Self { count, is_least: differences.next.is_some() }
+    }
 }
 
 /// Reads the latest runs of the series of an execution.
 pub(super) async fn read(api: &Api, summary: &Summary) -> Result<Runs, Failure> {
     let execution = &summary.execution;
-    let path = format!(
-        "/api/projects/{}/testsets/{}/executions",
-        summary.project_id, execution.test_set_id
-    );
     let environment_id = execution.environment_id.as_deref().filter(|id| !id.is_empty());
-    let branch = execution.branch.as_deref();
-    let series =
-        Series { branch, environment_id, status: ExecutionStatus::Completed.name(), limit: RUNS };
-    let mut items = api.list::<ExecutionEntry>(&path, &series).await?.items;
+    let mut items =
+        latest(api, summary, (execution.branch.as_deref(), environment_id), RUNS).await?;
     let is_cut = items.len() >= RUNS as usize;
     // Without a branch or an environment, the list has those of each.
     items.retain(|run| {
         run.branch == execution.branch && run.environment_id == execution.environment_id
     });
-    Ok(Runs { items, is_cut })
+    let fixed = fixed(api, execution, items.first()).await?;
+    Ok(Runs { items, is_cut, fixed })
+}
+
+/// Lists the latest ended runs of the test set of an execution on a branch and in an environment, or on each and in
+/// each.
+pub(super) async fn latest(
+    api: &Api,
+    summary: &Summary,
+    (branch, environment_id): (Option<&str>, Option<&str>),
+    limit: u32,
+) -> Result<Vec<ExecutionEntry>, Failure> {
+    let set = &summary.execution.test_set_id;
+    let path = format!("/api/projects/{}/testsets/{set}/executions", summary.project_id);
+    let status = ExecutionStatus::Completed.name();
+    let series = Series { branch, environment_id, status, limit };
+    Ok(api.list::<ExecutionEntry>(&path, &series).await?.items)
+}
+
+/// Returns how many failures of an ended execution are fixed in the latest run, if that is a newer one.
+async fn fixed(
+    api: &Api,
+    execution: &ExecutionEntry,
+    latest: Option<&ExecutionEntry>,
+) -> Result<Option<Fixed>, Failure> {
+    let latest = latest.filter(|latest| latest.id > execution.id && !execution.is_running());
+    let Some(latest) = latest.filter(|_| execution.statistic.failures() > 0) else {
+        return Ok(None);
+    };
+    match comparison::read(api, (&execution.id, &latest.id), None, DIFFERENCES).await {
+        // It has been deleted meanwhile.
+        Err(failure) if failure.is_not_found() => Ok(None),
+        differences => Ok(Some(Fixed::of(&differences?))),
+    }
 }
 
 /// Links to the runs, the latest last, and says whether this one is the latest. It is not among the runs while it is
 /// running, and if it was canceled, archived or is too old.
-pub(super) fn strip(execution: &ExecutionEntry, Runs { items: runs, is_cut }: &Runs) -> Markup {
+pub(super) fn strip(execution: &ExecutionEntry, all: &Runs) -> Markup {
+    let Runs { items: runs, is_cut, fixed } = all;
     // Later executions have greater ids.
     let newer = runs.iter().take_while(|run| run.id > execution.id).count();
     let is_listed = runs.get(newer).is_some_and(|run| run.id == execution.id);
@@ -71,14 +121,15 @@ pub(super) fn strip(execution: &ExecutionEntry, Runs { items: runs, is_cut }: &R
                 @if let Some(run) = before { a href=(link(run)) { "‹ Previous" } }
                 ol { @for run in runs.iter().rev() {
                     li {
-                        a href=(link(run)) title=(run.request_time.format("%-d %b %Y, %H:%M UTC"))
+                        a href=(link(run)) title=(tooltip_time(run.request_time))
+                            data-time=(exact_time(run.request_time))
                             aria-current=[(run.id == execution.id).then_some("page")]
-                        { (glyph(run.result)) }
+                        { (glyph_of_run(run.result)) }
                     }
                 } }
                 @if let Some(run) = after { a href=(link(run)) { "Next ›" } }
                 @if let Some(latest) = runs.first().filter(|_| newer > 0) {
-                    (older(execution, latest, newer, is_older))
+                    (older(execution, latest, (newer, is_older), fixed.as_ref()))
                 }
             }
         }
@@ -89,10 +140,11 @@ pub(super) fn strip(execution: &ExecutionEntry, Runs { items: runs, is_cut }: &R
 fn older(
     execution: &ExecutionEntry,
     latest: &ExecutionEntry,
-    newer: usize,
-    is_least: bool,
+    (newer, is_least): (usize, bool),
+    fixed: Option<&Fixed>,
 ) -> Markup {
     let statistic = &latest.statistic;
+    let failures = execution.statistic.failures();
     html! {
         span {
             @if is_least { "At least " }
@@ -100,6 +152,27 @@ fn older(
             @if let Some(branch) = &execution.branch { " of " bdi { (plain(branch)) } }
             "; in the " a href=(format!("/executions/{}", latest.id)) { "latest" } ", "
             (number(statistic.failures())) " of " (number(statistic.total)) " failed"
+            @if let Some(fixed) = fixed { ", and " (became(failures, fixed)) " there" }
+            ". " a href=(comparison::address_of(&execution.id, &latest.id)) { "Compare" }
+        }
+    }
+}
+
+/// Says how many failures of a run are fixed.
+fn became(failures: i64, Fixed { count, is_least }: &Fixed) -> String {
+    let count = i64::try_from(*count).unwrap_or(i64::MAX);
+    let is_least = *is_least && count < failures;
+    match (failures, count) {
+        (1, 1) => "this failure is fixed".to_owned(),
+        (1, 0) if !is_least => "this failure is not fixed".to_owned(),
+        _ => {
+            let least = if is_least { "at least " } else { "" };
+            let verb = if count == 1 { "is" } else { "are" };
+            format!(
+                "{least}{} of these {} {verb} fixed",
+                number(count),
+                counted(failures, "failure")
+            )
         }
     }
 }
@@ -124,7 +197,7 @@ mod tests {
     /// Shows the strip of an execution with the runs of these ids.
     fn shown(id: u32, runs: impl IntoIterator<Item = u32>, is_cut: bool) -> String {
         let items = runs.into_iter().map(run).collect();
-        strip(&run(id), &Runs { items, is_cut }).into_string()
+        strip(&run(id), &Runs { items, is_cut, fixed: None }).into_string()
     }
 
     #[test]
@@ -152,5 +225,37 @@ mod tests {
         let html = shown(1, (10..30).rev(), true);
         assert!(html.contains(">At least 20 newer runs of "), "{html}");
         assert!(!html.contains("Previous") && !html.contains("Next"), "{html}");
+    }
+
+    #[test]
+    fn an_older_run_says_how_many_of_its_failures_are_fixed() {
+        let difference = |result: &str, other: &str| -> Difference {
+            serde_json::from_value(serde_json::json!({
+                "TestCaseId": "7", "TestCaseIdentifier": "pays", "TestCaseName": "pays",
+                "Result": result, "OtherResult": other,
+            }))
+            .unwrap()
+        };
+        let pairs = [
+            ("Failed", "Passed"),
+            ("Error", "Passed"),
+            ("Failed", "NotExecuted"),
+            ("Passed", "Failed"),
+            ("Canceled", "Passed"),
+        ];
+        let items = pairs.map(|(result, other)| difference(result, other)).into();
+        let fixed = Fixed::of(&List { items, next: None });
+        assert_eq!((fixed.count, fixed.is_least), (2, false));
+        let html = strip(
+            &run(2),
+            &Runs { items: vec![run(3), run(2)], is_cut: false, fixed: Some(fixed) },
+        )
+        .into_string();
+        assert!(html.contains("failed, and 2 of these 2 failures are fixed there. <a"), "{html}");
+        assert!(html.contains("href=\"/executions/0002/comparison?with=0003\""), "{html}");
+        let of_one = |count| became(1, &Fixed { count, is_least: false });
+        assert_eq!([of_one(0), of_one(1)], ["this failure is not fixed", "this failure is fixed"]);
+        let many = became(47, &Fixed { count: 44, is_least: true });
+        assert_eq!(many, "at least 44 of these 47 failures are fixed");
     }
 }

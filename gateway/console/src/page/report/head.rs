@@ -15,7 +15,7 @@ use crate::{
         row::identifier,
     },
     record::{Outcome, Position, Report, ResultChange, TestCaseRun},
-    text::{duration, long_time, number, plain},
+    text::{duration, exact_time, long_time, number, plain, tooltip_time},
 };
 
 /// Number of runs in the history.
@@ -138,7 +138,8 @@ fn history(report: &Report, runs: &[TestCaseRun]) -> Markup {
                 }
                 ol { @for run in runs.iter().take(SHOWN).rev() {
                     li {
-                        a href=(format!("/reports/{}", run.id)) title=(run.request_time.format("%-d %b %Y, %H:%M UTC"))
+                        a href=(format!("/reports/{}", run.id)) title=(tooltip_time(run.request_time))
+                            data-time=(exact_time(run.request_time))
                             aria-current=[(run.id == report.id).then_some("page")]
                         {
                             @if run.is_flaky && run.result == Outcome::Passed { (flaky()) }

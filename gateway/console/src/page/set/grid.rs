@@ -8,9 +8,9 @@ use maud::{Markup, html};
 use super::{Filter, Runs};
 use crate::{
     api::address,
-    chart::{cells, failures, glyph},
+    chart::{cells, failures, glyph_of_run},
     record::{Grid, GridCase, GridExecution, GridFailure, Outcome},
-    text::{clean, plain},
+    text::{clean, exact_time, plain, tooltip_time},
 };
 
 /// Number of characters of a commit.
@@ -42,7 +42,7 @@ pub(super) fn table(grid: &Grid, page: &str, filter: &Filter, runs: &Runs<'_>) -
         div.grid tabindex="0" role="region" aria-label="Results of the tests in the latest executions" {
             table {
                 thead { tr {
-                    th scope="col" { "Test" }
+                    th scope="col" { "Test" span.utc { " (days in UTC)" } }
                     td {
                         (days(&grid.executions))
                         (failures(grid.executions.iter().map(|execution| execution.failures)))
@@ -58,7 +58,8 @@ pub(super) fn table(grid: &Grid, page: &str, filter: &Filter, runs: &Runs<'_>) -
     }
 }
 
-/// The days of executions in UTC, each at its first column. Readers without eyes have them in the columns.
+/// The days of executions in UTC, each at its first column, which the script replaces by those of the reader. Readers
+/// without eyes have them in the columns.
 fn days(executions: &[GridExecution]) -> Markup {
     let mut before = None;
     let mut is_new = |execution: &GridExecution| {
@@ -70,10 +71,10 @@ fn days(executions: &[GridExecution]) -> Markup {
         (is_new_month, is_new_day)
     };
     html! {
-        div.days aria-hidden="true" title="Days in UTC" {
+        div.days aria-hidden="true" {
             @for execution in executions {
                 @let (is_new_month, is_new_day) = is_new(execution);
-                span {
+                span data-time=(exact_time(execution.request_time)) {
                     @if is_new_month { b { (execution.request_time.format("%b")) } }
                     @if is_new_day { (execution.request_time.format("%-d")) }
                 }
@@ -87,16 +88,18 @@ fn column(execution: &GridExecution) -> Markup {
     let commit = execution.commit.as_deref().unwrap_or_default();
     let short: String = commit.chars().take(COMMIT).collect();
     html! {
-        a href=(format!("/executions/{}", execution.id)) title=(title(execution)) {
+        a href=(format!("/executions/{}", execution.id)) title=(title(execution))
+            data-time=(exact_time(execution.request_time))
+        {
             span.commit { (plain(&short)) }
-            (glyph(execution.result))
+            (glyph_of_run(execution.result))
         }
     }
 }
 
 /// Returns what is known about an execution.
 fn title(execution: &GridExecution) -> String {
-    let time = execution.request_time.format("%-d %b %Y, %H:%M UTC").to_string();
+    let time = tooltip_time(execution.request_time);
     let known = [
         Some(time.as_str()),
         execution.branch.as_deref(),

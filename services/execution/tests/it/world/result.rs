@@ -76,6 +76,7 @@ impl World {
             expires: query["expires"].parse()?,
             signature: query["signature"].clone(),
             share_link_id: query.get("share").cloned(),
+            ..DownloadArtifactRequest::default()
         })
     }
 

@@ -247,6 +247,12 @@ async fn a_judgement_that_is_refused_says_so_if_its_cause_was_muted_meanwhile() 
     let refused = Answer::of(filled(send, &fields)).await;
     let refused = String::from_utf8_lossy(&refused.expect(422).body).into_owned();
     assert!(refused.contains("The judgement is not saved"), "{refused}");
+    // A link to it says that another cause is shown; one to a cause of the list does not.
+    let missing = "The cause of this address is not in this list";
+    let other = causes[1]["Fingerprint"].as_str().unwrap();
+    let shown = reader.html(&page).await;
+    assert!(shown.contains(missing) && shown.contains("The first cause"), "{shown}");
+    assert!(!reader.html(&page.replace(first, other)).await.contains(missing));
 }
 
 #[tokio::test]
