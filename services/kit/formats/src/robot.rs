@@ -212,26 +212,26 @@ impl Report<'_> {
         }
     }
 
-    fn message(&mut self, parent: &str, text: &str) {
+    fn message(&mut self, parent: &str, message: &str) {
         let keyword = self.keywords.last().copied().flatten();
         let Some(test) = &mut self.test else { return };
         if !matches!(parent, "test" | "task") {
             let attempt = test.attempts.last_mut();
             let step = attempt.zip(keyword).and_then(|(one, index)| one.steps.get_mut(index));
             if let Some(step) = step {
-                step.message = beginning(text, MESSAGE);
+                step.message = beginning(message, MESSAGE);
             }
             return;
         }
-        let (text, earlier) = merged::separate(text);
+        let (message, earlier) = merged::separate(message);
         if test.attempts.len() == 1 {
             test.attempts.splice(0..0, earlier);
         }
         let Some(attempt) = test.attempts.last_mut() else { return };
         if let Some(problem) = attempt.problems.last_mut() {
-            problem.message = text;
+            problem.message = message;
         } else if attempt.result == TestResult::Canceled {
-            attempt.reason = text;
+            attempt.reason = message;
         }
     }
 }

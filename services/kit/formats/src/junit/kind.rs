@@ -40,7 +40,7 @@ impl Kind {
         Some(Self { nature, when })
     }
 
-    /// Returns the meaning of a warning of PHPUnit, with which it fails: a test that cannot be run, for
+    /// Returns the meaning of a warning of `PHPUnit`, with which it fails: a test that cannot be run, for
     /// instance. Other tools only warn.
     pub(super) fn of_warning(name: &str, attributes: &Attributes<'_>) -> Option<Self> {
         if name != WARNING {
