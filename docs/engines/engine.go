@@ -35,9 +35,10 @@ type lease struct {
 }
 
 var (
-	url    = strings.TrimRight(os.Getenv("ASSAY_URL"), "/") + "/api/automation/leases"
-	token  = os.Getenv("ASSAY_TOKEN")
-	client = http.Client{Timeout: time.Minute}
+	url   = strings.TrimRight(os.Getenv("ASSAY_URL"), "/") + "/api/automation/leases"
+	token = os.Getenv("ASSAY_TOKEN")
+	// If a heartbeat is not answered, the lease is still held when the next one is sent.
+	client = http.Client{Timeout: 30 * time.Second}
 )
 
 // call sends a request until it is answered. It returns false if the lease is lost or has ended.

@@ -30,7 +30,8 @@ def call(method, path, body=None):
         try:
             data = None if body is None else json.dumps(body).encode()
             request = urllib.request.Request(URL + path, data, HEADERS, method=method)
-            with urllib.request.urlopen(request, timeout=60) as response:
+            # If a heartbeat is not answered, the lease is still held when the next one is sent.
+            with urllib.request.urlopen(request, timeout=30) as response:
                 return json.loads(response.read() or b"true")
         except urllib.error.HTTPError as error:
             if error.code in (404, 409):
