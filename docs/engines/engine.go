@@ -189,6 +189,9 @@ func main() {
 	for {
 		var leases []lease
 		call("", object{"Engine": "engine.go", "TargetGroup": group, "WaitInSec": 20}, &leases)
+		if len(leases) == 0 { // A proxy may not wait for work.
+			time.Sleep(time.Second)
+		}
 		for _, lease := range leases {
 			stopped, stop := context.WithCancel(context.Background())
 			go beat(stopped, stop, lease)

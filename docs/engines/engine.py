@@ -74,6 +74,8 @@ def run(lease, number, running, folder):
         COMMAND, env={**os.environ, **variables}, start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     running["kill"] = lambda: os.killpg(process.pid, signal.SIGKILL)
+    if not running["is"]:  # It was canceled before it began.
+        running["kill"]()
     timer = threading.Timer(lease["MaximumDurationInMin"] * 60, lambda: (late.append(True), running["kill"]()))
     timer.start()
     end, waiting, sent = "", "", begun
@@ -100,7 +102,10 @@ def beat(lease, running):
 
 
 while True:
-    for lease in call("POST", "", WORK) or []:
+    leases = call("POST", "", WORK)
+    if not leases:  # A proxy may not wait for work.
+        time.sleep(1)
+    for lease in leases or []:
         running = {"is": True, "kill": lambda: None}
         threading.Thread(target=beat, args=(lease, running), daemon=True).start()
         with tempfile.TemporaryDirectory() as folder:
