@@ -140,7 +140,8 @@ func run(stop context.Context, lease lease, number int, words []string, folder s
 		waiting, sent := "", begun
 		reader := bufio.NewReaderSize(output, 10_000)
 		for piece, err := reader.ReadSlice('\n'); len(piece) > 0; piece, err = reader.ReadSlice('\n') {
-			text := strings.ToValidUTF8(string(piece), "\uFFFD")
+			// Results must not have NUL.
+			text := strings.ReplaceAll(strings.ToValidUTF8(string(piece), "\uFFFD"), "\x00", "\uFFFD")
 			waiting += text
 			if time.Since(sent) > time.Second || len(waiting) > 20_000 {
 				call("/"+lease.Id+"/log", object{"Text": waiting}, &object{})

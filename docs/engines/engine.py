@@ -80,6 +80,7 @@ def run(lease, number, running, folder):
     timer.start()
     end, waiting, sent = "", "", begun
     for line in process.stdout:
+        line = line.replace("\0", "\ufffd")  # Results must not have NUL.
         end, waiting = (end + line)[-10_000:], (waiting + line)[-10_000:]
         if time.monotonic() > sent + 1:
             call("POST", f"/{lease['Id']}/log", {"Text": waiting})
