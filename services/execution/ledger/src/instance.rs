@@ -6,6 +6,8 @@ pub mod statistics;
 pub mod steps;
 pub mod store;
 
+use std::collections::HashMap;
+
 use assay_proto::{
     CustomerId, Fault, InstanceId, TestReportId,
     execution::{Instance, InstanceAttempt, InstanceEntry, Step, StepHistory},
@@ -35,6 +37,7 @@ pub async fn details(
     } else {
         store::history(db, customer, report, instance.instance_nr).await?
     };
+    let history = by_step(history);
     let steps = steps.into_iter().map(|step| with_history(step, id, &history)).collect();
     let attempts = earlier_attempts(db, customer, report, &instance, id).await?;
     Ok(Instance { steps, attempts, ..instance })
@@ -107,8 +110,21 @@ pub async fn check_exists(
     }
 }
 
-fn with_history(step: StoredStep, instance: InstanceId, history: &[StepHistory]) -> Step {
+/// Returns earlier steps by their numbers, of which there may be thousands.
+fn by_step(history: Vec<StepHistory>) -> HashMap<i32, Vec<StepHistory>> {
+    let mut steps = HashMap::<_, Vec<_>>::new();
+    for earlier in history {
+        steps.entry(earlier.step_nr).or_default().push(earlier);
+    }
+    steps
+}
+
+fn with_history(
+    step: StoredStep,
+    instance: InstanceId,
+    history: &HashMap<i32, Vec<StepHistory>>,
+) -> Step {
     let step = step.into_step(instance);
-    let history = history.iter().filter(|earlier| earlier.step_nr == step.step_nr).copied();
-    Step { history: history.collect(), ..step }
+    let history = history.get(&step.step_nr).cloned().unwrap_or_default();
+    Step { history, ..step }
 }
