@@ -17,6 +17,9 @@ use sqlx::PgPool;
 
 use self::steps::StoredStep;
 
+/// Maximum size of the steps of earlier attempts that are shown with an instance, as JSON, in bytes.
+const EARLIER_STEPS: usize = 2 << 20;
+
 /// Reads an instance with its steps and the results of the same steps in earlier executions.
 pub async fn details(
     db: &PgPool,
@@ -43,7 +46,8 @@ pub async fn details(
     Ok(Instance { steps, attempts, ..instance })
 }
 
-/// Reads the attempts of an instance before the last one.
+/// Reads the attempts of an instance before the last one. There may be a hundred with a mebibyte of steps each: those
+/// of the latest attempts are shown.
 async fn earlier_attempts(
     db: &PgPool,
     customer: CustomerId,
@@ -54,14 +58,20 @@ async fn earlier_attempts(
     if instance.attempt == 1 {
         return Ok(Vec::new());
     }
-    let (number, last) = (instance.instance_nr, instance.attempt);
-    let earlier = attempts::earlier(db, customer, report, number, last).await?;
-    let with_steps = |(attempt, stored): (InstanceAttempt, Vec<u8>)| {
-        let steps = steps::read::<StoredStep>(&stored)?;
+    let mut room = EARLIER_STEPS;
+    let numbers = (instance.instance_nr, instance.attempt);
+    let most = i64::try_from(room).map_err(Fault::internal)?;
+    let earlier = attempts::earlier(db, customer, report, numbers, most).await?;
+    let with_steps = |(attempt, stored): (InstanceAttempt, Option<Vec<u8>>)| {
+        let steps = stored.map(|stored| steps::read_within(&stored, &mut room)).transpose()?;
+        let steps = steps.flatten().unwrap_or_else(|| vec![StoredStep::left_out(attempt.result)]);
         let steps = steps.into_iter().map(|step| step.into_step(id)).collect();
         Ok(InstanceAttempt { steps, ..attempt })
     };
-    earlier.into_iter().map(with_steps).collect()
+    let latest_first: Result<Vec<_>, Fault> = earlier.into_iter().rev().map(with_steps).collect();
+    let mut attempts = latest_first?;
+    attempts.reverse();
+    Ok(attempts)
 }
 
 /// Lists instances of a report, by number, after the cursor of `slice`. Missing instances are

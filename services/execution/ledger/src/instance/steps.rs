@@ -60,6 +60,13 @@ impl StoredStep {
         TestResult::try_from(self.result).unwrap_or_default()
     }
 
+    /// Returns the step that stands for those of an attempt with this result that are left out.
+    pub fn left_out(result: i32) -> Self {
+        let reason =
+            "The steps of this attempt are left out, since those of later attempts are large.";
+        Self { step_nr: 1, result, actual_result: reason.to_owned(), ..Self::default() }
+    }
+
     /// Returns the step as clients see it, without its history.
     pub fn into_step(self, instance: InstanceId) -> Step {
         Step {
@@ -112,6 +119,17 @@ impl Writer {
         stored.shrink_to_fit();
         Ok(Some(stored))
     }
+}
+
+/// Parses stored steps, unless their JSON has more bytes than there is room. It takes them off the room.
+pub fn read_within(stored: &[u8], room: &mut usize) -> Result<Option<Vec<StoredStep>>, Fault> {
+    if stored.is_empty() {
+        return Ok(Some(Vec::new()));
+    }
+    let json = decompress(stored, LARGEST).map_err(internal)?;
+    let Some(rest) = room.checked_sub(json.len()) else { return Ok(None) };
+    *room = rest;
+    serde_json::from_slice(&json).map(Some).map_err(Fault::internal)
 }
 
 /// Parses stored steps, as far as `T` has their fields.
