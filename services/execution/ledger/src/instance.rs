@@ -17,9 +17,6 @@ use sqlx::PgPool;
 
 use self::steps::StoredStep;
 
-/// Maximum size of the steps of earlier attempts that are shown with an instance, as JSON, in bytes.
-const EARLIER_STEPS: usize = 2 << 20;
-
 /// Reads an instance with its steps and the results of the same steps in earlier executions.
 pub async fn details(
     db: &PgPool,
@@ -46,8 +43,7 @@ pub async fn details(
     Ok(Instance { steps, attempts, ..instance })
 }
 
-/// Reads the attempts of an instance before the last one. There may be a hundred with a mebibyte of steps each: those
-/// of the latest attempts are shown.
+/// Reads the attempts of an instance before the last one, with the steps of the latest.
 async fn earlier_attempts(
     db: &PgPool,
     customer: CustomerId,
@@ -58,13 +54,11 @@ async fn earlier_attempts(
     if instance.attempt == 1 {
         return Ok(Vec::new());
     }
-    let mut room = EARLIER_STEPS;
     let numbers = (instance.instance_nr, instance.attempt);
-    let most = i64::try_from(room).map_err(Fault::internal)?;
-    let earlier = attempts::earlier(db, customer, report, numbers, most).await?;
+    let earlier = attempts::earlier(db, customer, report, numbers).await?;
+    let mut room = steps::EARLIER;
     let with_steps = |(attempt, stored): (InstanceAttempt, Option<Vec<u8>>)| {
-        let steps = stored.map(|stored| steps::read_within(&stored, &mut room)).transpose()?;
-        let steps = steps.flatten().unwrap_or_else(|| vec![StoredStep::left_out(attempt.result)]);
+        let steps = steps::read_within(stored.as_deref(), attempt.result, &mut room)?;
         let steps = steps.into_iter().map(|step| step.into_step(id)).collect();
         Ok(InstanceAttempt { steps, ..attempt })
     };

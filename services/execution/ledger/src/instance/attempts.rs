@@ -8,6 +8,7 @@ use assay_proto::{
 use assay_rpc::parts::bounded;
 use sqlx::{FromRow, PgExecutor, PgTransaction};
 
+use super::steps::EARLIER;
 use crate::{
     column::column,
     progress::{
@@ -248,14 +249,13 @@ struct EarlierAttempt {
     stored_steps: Option<Vec<u8>>,
 }
 
-/// Reads the attempts before the last one, in their order, with their steps in their stored form. Those of the latest
-/// are read, as far as they have no more than this number of bytes together.
+/// Reads the attempts before the last one, in their order, with their steps in their stored form: those of the latest,
+/// as far as there is room.
 pub async fn earlier(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     report: TestReportId,
     (instance_nr, before): (i32, i32),
-    most: i64,
 ) -> Result<Vec<(InstanceAttempt, Option<Vec<u8>>)>, Fault> {
     let columns = InstanceAttempt::COLUMNS;
     let attempts: Vec<EarlierAttempt> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
@@ -270,7 +270,7 @@ pub async fn earlier(
     .bind(report)
     .bind(instance_nr)
     .bind(before)
-    .bind(most)
+    .bind(i64::try_from(EARLIER).map_err(Fault::internal)?)
     .fetch_all(db)
     .await?;
     Ok(attempts.into_iter().map(|one| (one.attempt, one.stored_steps)).collect())

@@ -147,5 +147,6 @@ async fn the_steps_of_the_latest_attempts_are_shown_as_far_as_there_is_room() ->
     assert_eq!((instance.steps.len(), earlier), (15, vec![1, 15, 15]));
     let left_out = &instance.attempts[0].steps[0].actual_result;
     assert!(left_out.contains("left out"), "{left_out}");
+    assert!(export(&world, &execution).await?.contains(left_out.as_str()));
     Ok(())
 }
