@@ -49,7 +49,7 @@ impl PasswordLinks {
     ) -> Result<(), Fault> {
         let Ok(email) = account::rules::email("UserEmail", email) else { return Ok(()) };
         let mut tx = begin(&self.db).await?;
-        let mut counts = vec![(Subject::of_email("link", email), LINKS_OF_ACCOUNT)];
+        let mut counts = vec![(Subject::of_email("link", &email), LINKS_OF_ACCOUNT)];
         counts.extend(address.map(|one| (Subject::of_address("link", one), LINKS_FROM_ADDRESS)));
         let mut allowed = true;
         for (subject, limit) in counts {
@@ -60,7 +60,7 @@ impl PasswordLinks {
             }
         }
         if allowed {
-            Mail::password_reset(email, rules::host_or_empty(host), address)
+            Mail::password_reset(&email, rules::host_or_empty(host), address)
                 .enqueue(&mut tx)
                 .await?;
         }
