@@ -168,7 +168,8 @@ async fn set_password(
 }
 
 /// Accepts an invitation with the account of its mailbox, which is created if necessary, and sets
-/// its password.
+/// its password. Fails for an account with a usable membership: an invitation is valid for days, longer than a link
+/// that may change a password. Other accounts get no such links.
 async fn accept_with_password(
     tx: &mut PgTransaction<'_>,
     invitation: &AcceptedInvitation,
@@ -176,6 +177,9 @@ async fn accept_with_password(
     address: Option<IpAddr>,
 ) -> Result<(), Fault> {
     if let Some(account) = account::store::lock_shared(tx, &invitation.email).await? {
+        if !membership::store::of_account(&mut **tx, account).await?.is_empty() {
+            return Err(rules::account_exists());
+        }
         let before = invitation::accept(tx, invitation, account, address).await?;
         set_password(tx, account, password_hash, address).await?;
         return invitation::revoke_previous(tx, invitation, before).await;
