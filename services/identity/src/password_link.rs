@@ -51,19 +51,16 @@ impl PasswordLinks {
         let mut tx = begin(&self.db).await?;
         let mut counts = vec![(Subject::of_email("link", &email), LINKS_OF_ACCOUNT)];
         counts.extend(address.map(|one| (Subject::of_address("link", one), LINKS_FROM_ADDRESS)));
-        let mut allowed = true;
         for (subject, limit) in counts {
             match throttle::count(&mut *tx, &subject, limit).await {
                 Ok(()) => {}
-                Err(Fault::Busy(_)) => allowed = false,
+                // The transaction is rolled back, so that the request does not count: repeated ones would keep the
+                // owner of the account from ever getting a link.
+                Err(Fault::Busy(_)) => return Ok(()),
                 Err(fault) => return Err(fault),
             }
         }
-        if allowed {
-            Mail::password_reset(&email, rules::host_or_empty(host), address)
-                .enqueue(&mut tx)
-                .await?;
-        }
+        Mail::password_reset(&email, rules::host_or_empty(host), address).enqueue(&mut tx).await?;
         tx.commit().await?;
         self.mails.notify();
         Ok(())
