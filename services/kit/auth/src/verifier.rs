@@ -118,6 +118,12 @@ impl Verifier {
         self.0.revocations.add(revocation);
     }
 
+    /// Forgets the revocations of tokens that were issued until this time, in microseconds since 1970: they have
+    /// expired.
+    pub fn forget_revocations(&self, expired_until: i64) {
+        self.0.revocations.remove_expired(expired_until);
+    }
+
     /// Sets the identity service that exchanges API tokens. Without one, API tokens are rejected.
     pub fn exchange_at(&self, identity: Channel) {
         self.0.exchange.set_identity(identity);
