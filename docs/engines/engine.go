@@ -35,9 +35,10 @@ type lease struct {
 }
 
 var (
-	url    = strings.TrimRight(os.Getenv("ASSAY_URL"), "/") + "/api/automation/leases"
-	token  = os.Getenv("ASSAY_TOKEN")
-	client = http.Client{Timeout: time.Minute}
+	url   = strings.TrimRight(os.Getenv("ASSAY_URL"), "/") + "/api/automation/leases"
+	token = os.Getenv("ASSAY_TOKEN")
+	// If a heartbeat is not answered, the lease is still held when the next one is sent.
+	client = http.Client{Timeout: 30 * time.Second}
 )
 
 // call sends a request until it is answered. It returns false if the lease is lost or has ended.
@@ -139,7 +140,8 @@ func run(stop context.Context, lease lease, number int, words []string, folder s
 		waiting, sent := "", begun
 		reader := bufio.NewReaderSize(output, 10_000)
 		for piece, err := reader.ReadSlice('\n'); len(piece) > 0; piece, err = reader.ReadSlice('\n') {
-			text := strings.ToValidUTF8(string(piece), "\uFFFD")
+			// Results must not have NUL.
+			text := strings.ReplaceAll(strings.ToValidUTF8(string(piece), "\uFFFD"), "\x00", "\uFFFD")
 			waiting += text
 			if time.Since(sent) > time.Second || len(waiting) > 20_000 {
 				call("/"+lease.Id+"/log", object{"Text": waiting}, &object{})
@@ -188,6 +190,9 @@ func main() {
 	for {
 		var leases []lease
 		call("", object{"Engine": "engine.go", "TargetGroup": group, "WaitInSec": 20}, &leases)
+		if len(leases) == 0 { // A proxy may not wait for work.
+			time.Sleep(time.Second)
+		}
 		for _, lease := range leases {
 			stopped, stop := context.WithCancel(context.Background())
 			go beat(stopped, stop, lease)

@@ -30,7 +30,8 @@ def call(method, path, body=None):
         try:
             data = None if body is None else json.dumps(body).encode()
             request = urllib.request.Request(URL + path, data, HEADERS, method=method)
-            with urllib.request.urlopen(request, timeout=60) as response:
+            # If a heartbeat is not answered, the lease is still held when the next one is sent.
+            with urllib.request.urlopen(request, timeout=30) as response:
                 return json.loads(response.read() or b"true")
         except urllib.error.HTTPError as error:
             if error.code in (404, 409):
@@ -73,10 +74,13 @@ def run(lease, number, running, folder):
         COMMAND, env={**os.environ, **variables}, start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     running["kill"] = lambda: os.killpg(process.pid, signal.SIGKILL)
+    if not running["is"]:  # It was canceled before it began.
+        running["kill"]()
     timer = threading.Timer(lease["MaximumDurationInMin"] * 60, lambda: (late.append(True), running["kill"]()))
     timer.start()
     end, waiting, sent = "", "", begun
     for line in process.stdout:
+        line = line.replace("\0", "\ufffd")  # Results must not have NUL.
         end, waiting = (end + line)[-10_000:], (waiting + line)[-10_000:]
         if time.monotonic() > sent + 1:
             call("POST", f"/{lease['Id']}/log", {"Text": waiting})
@@ -99,7 +103,10 @@ def beat(lease, running):
 
 
 while True:
-    for lease in call("POST", "", WORK) or []:
+    leases = call("POST", "", WORK)
+    if not leases:  # A proxy may not wait for work.
+        time.sleep(1)
+    for lease in leases or []:
         running = {"is": True, "kill": lambda: None}
         threading.Thread(target=beat, args=(lease, running), daemon=True).start()
         with tempfile.TemporaryDirectory() as folder:

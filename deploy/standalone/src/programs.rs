@@ -68,6 +68,7 @@ impl Assay {
                 seal: seal.clone(),
                 grpc_listen: ANY_PORT,
                 public: public.clone(),
+                console: settings.edge.console,
                 first_start: FirstStartConfig { generates_password: true, ..settings.first_start },
                 login: settings.login,
                 audit: settings.audit,

@@ -101,12 +101,22 @@ fn deserialize<'a, T: serde::Deserialize<'a>>(
 ) -> Result<T, Problem> {
     serde_path_to_error::deserialize(reader).map_err(|error| {
         let cause = error.inner();
-        // The text is valid JSON. serde_json reports another value in place of the name of an enum
-        // as a syntax error.
+        let problem = without_position(cause);
         let is_data = cause.classify() == Category::Data;
-        let problem = if is_data { without_position(cause) } else { "must be a name".to_owned() };
-        invalid(error.path(), &problem)
+        invalid(error.path(), if is_data { &problem } else { rule(&problem) })
     })
+}
+
+/// Returns the rule that a value breaks which serde_json reports as a syntax error, although the text is valid JSON: a
+/// value that memory cannot represent, or another one in place of the name of an enum.
+fn rule(error: &str) -> &'static str {
+    match error {
+        "number out of range" => "must be a number in the range of 64-bit floating point",
+        "lone leading surrogate in hex escape"
+        | "unexpected end of hex escape"
+        | "invalid unicode code point" => "must not contain half of a surrogate pair",
+        _ => "must be a name",
+    }
 }
 
 fn malformed(error: &serde_json::Error) -> Problem {

@@ -51,8 +51,9 @@ async fn prepare(
 
 /// Sets a new password with the token of a link in a mail.
 ///
-/// All tokens, API tokens and links of the account are revoked. The link of an invitation also
-/// accepts the invitation.
+/// All tokens, API tokens and links of the account are revoked. The link of an invitation accepts the
+/// invitation and sets the first password: it fails with 409 `account_exists` if the address has an
+/// account that can log in, and stays valid for `accept_invitation`.
 #[utoipa::path(
     put, path = "/api/users/reset", operation_id = "reset_password", tag = "Users",
     request_body = ResetPasswordInput,

@@ -31,6 +31,9 @@ impl Resource for UserGroup {
 impl Updatable for UserGroupInput {}
 
 /// Adds a user group to the caller's customer. Callers can grant only permissions that they have.
+///
+/// A customer has at most 1,000 groups, whose descriptions have at most 4 MiB together; further ones fail with 422
+/// `too_many_user_groups`.
 #[utoipa::path(
     post, path = "/api/management/customers/current/groups", operation_id = "create_user_group",
     tag = "User groups", request_body = UserGroupInput,

@@ -58,6 +58,24 @@ async fn a_field_of_the_wrong_type_is_named() {
 }
 
 #[tokio::test]
+async fn a_value_that_cannot_be_represented_is_named() {
+    let api = Api::start().await;
+    let plans = "/api/projects/p/testcases/c/testplans";
+    let number = "must be a number in the range of 64-bit floating point";
+    let text = "must not contain half of a surrogate pair";
+    for (path, body, field, detail) in [
+        (plans, r#"{"MinimumDurationInMin":1e999}"#, "/MinimumDurationInMin", number),
+        ("/api/projects", r#"{"Name":"\ud800"}"#, "/Name", text),
+        ("/api/projects", r#"{"Name":"\ud800\u0041"}"#, "/Name", text),
+        ("/api/projects", r#"{"Name":"\udc00"}"#, "/Name", text),
+    ] {
+        let answer = api.json("POST", path, body).await;
+        let problem = answer.problem(422, "invalid");
+        assert_eq!(problem["errors"], json!([{"pointer": field, "detail": detail}]), "{body}");
+    }
+}
+
+#[tokio::test]
 async fn a_misspelt_field_is_refused_and_the_nearest_one_suggested() {
     let api = Api::start().await;
     let (projects, subjects) = ("/api/projects", "/api/projects/p/subjects");

@@ -15,6 +15,10 @@ use crate::config::Config;
 /// Timeout of a request. It is longer than the time that a request may wait for work.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
+/// Time for the answer to a heartbeat beyond the time that it waits. A connection may break without a sign: then
+/// the next heartbeat arrives while the lease is still held.
+const ANSWER: Duration = Duration::from_secs(10);
+
 /// Maximum size of an answer, in bytes: leases have the plans and subjects of their tests.
 const LARGEST: u64 = 64 << 20;
 
@@ -39,7 +43,9 @@ impl Api {
     /// Renews a lease, and waits for up to this number of seconds until the test should stop.
     pub(crate) async fn renew(&self, id: &str, wait: u16) -> Result<LeaseState, ClientError> {
         let renewal = RenewLeaseInput { wait_in_sec: Some(wait.into()) };
-        self.call(&format!("/{id}/heartbeat"), Some(&renewal)).await
+        let request = self.0.request(Method::POST, &leases(&format!("/{id}/heartbeat")))?;
+        let request = request.json(&renewal).timeout(Duration::from_secs(wait.into()) + ANSWER);
+        send(request).await?.json(LARGEST).await
     }
 
     /// Appends text to the log of a lease.
@@ -109,4 +115,21 @@ impl Api {
 
 fn leases(path: &str) -> String {
     format!("/api/automation/leases{path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{net::TcpListener, time::Instant};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_heartbeat_without_an_answer_leaves_time_for_another() {
+        let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", silent.local_addr().unwrap());
+        let api = Api::new(&Config::of(&["--url", &url, "--", "true"]).unwrap()).unwrap();
+        let begun = Instant::now();
+        assert!(api.renew("lease", 15).await.is_err());
+        assert!(begun.elapsed() < Duration::from_secs(30), "half of the lease is over");
+    }
 }

@@ -258,10 +258,11 @@ async fn tail(stream: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>, seen: 
     }
 }
 
-/// Returns the end of an output as text.
+/// Returns the end of an output as text. Bytes that are not text take three bytes each, but no more room.
 fn text(kept: &[u8]) -> String {
     let from = kept.len().saturating_sub(MAX_OUTPUT);
-    String::from_utf8_lossy(&kept[from..]).replace('\0', "\u{fffd}")
+    let text = String::from_utf8_lossy(&kept[from..]).replace('\0', "\u{fffd}");
+    text[text.ceil_char_boundary(text.len().saturating_sub(MAX_OUTPUT))..].to_owned()
 }
 
 /// Returns the current time, to the microsecond. Durations use a monotonic clock instead.
@@ -299,5 +300,7 @@ mod tests {
         tail(Some(output.as_slice()), &mut kept, |_| {}).await;
         let kept = text(&kept);
         assert!(kept.len() == MAX_OUTPUT && kept.ends_with("end"));
+        let binary = text(&[0_u8, 0xff].repeat(MAX_OUTPUT));
+        assert!(binary.len() <= MAX_OUTPUT && binary.ends_with('\u{fffd}'));
     }
 }

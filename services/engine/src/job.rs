@@ -70,7 +70,10 @@ impl Job {
                 return tracing::warn!(lease.id = id, "lost the lease; its results are discarded");
             }
             (Err(error), _) if is_loss(&error) => {
-                return tracing::warn!(lease.id = id, %error, "the results are no longer accepted");
+                tracing::warn!(lease.id = id, %error, "the results are no longer accepted");
+                // If the execution was canceled, its environment is free now. A lost lease has ended.
+                let _ = self.complete(None).await;
+                return;
             }
             (_, Some(Interruption::Stopped)) => self.api.release(&id).await,
             (Err(error), _) => {

@@ -48,7 +48,7 @@ Output, the first of these that exists:
                Steps, DurationInSec and links, as in the body of
                POST /api/automation/leases/{leaseId}/instances
   JUnit file   each test becomes a step, and the worst result counts; Error if no test failed but
-               the command did
+               the command did. Of more than 1,000 tests, or 768 KiB of steps, failures come first
   exit code    0 is Passed, any other is Failed; Error if a signal ended the command
 
 While the command runs, its output is sent to Assay, where the page of the test shows it. It becomes the

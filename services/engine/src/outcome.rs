@@ -1,6 +1,8 @@
 //! The result of a command: from its result file, its JUnit file or its exit code.
 
 use std::{
+    cmp::Reverse,
+    collections::BTreeMap,
     fs::File,
     io::{BufReader, Read},
     path::Path,
@@ -26,8 +28,10 @@ pub(crate) const JUNIT_FILE: &str = "junit.xml";
 const MAX_FILE: u64 = 8 << 20;
 const MAX_JUNIT_FILE: u64 = 64 << 20;
 
-/// Maximum number of tests of a JUnit file whose steps are reported.
+/// Maximum number of tests of a JUnit file whose steps are reported, and maximum size of these as JSON, in bytes. Assay
+/// stores up to 1 MiB, with the output of the command.
 const MAX_TESTS: usize = 1000;
+const MAX_STEPS: usize = 768 << 10;
 
 /// A finished command.
 pub(crate) struct Finished {
@@ -99,10 +103,9 @@ fn open(path: &Path) -> Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// Combines tests into an instance with the worst result and all steps.
+/// Combines tests into an instance with the worst result and the steps.
 fn from_tests(tests: &[Test], finished: &Finished) -> InstanceResultInput {
-    let mut steps: Vec<StepResultInput> =
-        tests.iter().take(MAX_TESTS).flat_map(Test::steps).collect();
+    let mut steps = steps_of(tests);
     let worst = tests.iter().map(Test::result).max_by_key(|result| severity(*result));
     let result = match worst {
         // A command that fails after its tests passed is an error.
@@ -129,6 +132,37 @@ fn from_tests(tests: &[Test], finished: &Finished) -> InstanceResultInput {
         duration_in_sec: plausible_seconds(Some(seconds)),
         ..InstanceResultInput::default()
     }
+}
+
+/// Returns the steps of tests in their order. If some have no room, those of the worst results are kept, and a last
+/// step states the number of the others.
+fn steps_of(tests: &[Test]) -> Vec<StepResultInput> {
+    let mut order: Vec<usize> = (0..tests.len()).collect();
+    order.sort_by_key(|index| Reverse(severity(tests[*index].result())));
+    let (mut kept, mut room) = (BTreeMap::new(), MAX_STEPS);
+    for index in order.into_iter().take(MAX_TESTS) {
+        let steps = tests[index].steps();
+        let size = steps.iter().map(size).sum();
+        if let Some(rest) = room.checked_sub(size) {
+            room = rest;
+            kept.insert(index, steps);
+        }
+    }
+    let left_out = tests.iter().enumerate().filter(|(index, _)| !kept.contains_key(index));
+    let left_out: Vec<TestResult> = left_out.map(|(_, test)| test.result()).collect();
+    let worst = left_out.iter().copied().max_by_key(|result| severity(*result));
+    let note = worst.map(|worst| StepResultInput {
+        test_input: Some("Tests that are left out".to_owned()),
+        actual_result: Some(left_out.len().to_string()),
+        result: worst.into(),
+        ..StepResultInput::default()
+    });
+    kept.into_values().flatten().chain(note).collect()
+}
+
+/// Returns the size of a step as JSON, in bytes.
+fn size(step: &StepResultInput) -> usize {
+    serde_json::to_vec(step).as_ref().map_or(0, Vec::len)
 }
 
 /// Orders results from good to bad. A skipped test does not make a passed one worse.
@@ -192,5 +226,58 @@ fn last_step(finished: &Finished, result: TestResult) -> StepResultInput {
         result: result.into(),
         duration_in_sec: finished.seconds,
         ..StepResultInput::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the result of a command that has written this JUnit file.
+    fn read_junit(cases: &[String]) -> InstanceResultInput {
+        let dir = tempfile::tempdir().unwrap();
+        let junit = format!("<testsuite name=\"s\">{}</testsuite>", cases.concat());
+        std::fs::write(dir.path().join(JUNIT_FILE), junit).unwrap();
+        let finished = Finished {
+            command: "run".to_owned(),
+            status: ExitStatus::default(),
+            output: String::new(),
+            timed_out: false,
+            seconds: 1.0,
+        };
+        read(dir.path(), &finished).unwrap()
+    }
+
+    fn passed(nr: usize) -> String {
+        format!("<testcase classname=\"c\" name=\"t{nr}\"/>")
+    }
+
+    fn failed(nr: usize, text: &str) -> String {
+        format!(
+            "<testcase classname=\"c\" name=\"t{nr}\"><failure message=\"no\">{text}</failure></testcase>"
+        )
+    }
+
+    #[test]
+    fn the_steps_of_many_tests_include_the_failure() {
+        let mut cases: Vec<String> = (0..1500).map(passed).collect();
+        cases[1400] = failed(1400, "why");
+        let instance = read_junit(&cases);
+        assert_eq!(instance.result(), TestResult::Failed);
+        let steps = &instance.steps;
+        let has_failed = |step: &&StepResultInput| step.result() == TestResult::Failed;
+        assert_eq!((steps.len(), steps.iter().filter(has_failed).count()), (1001, 1));
+        assert_eq!(steps[1000].actual_result.as_deref(), Some("500"));
+    }
+
+    #[test]
+    fn the_steps_of_large_failures_are_not_larger_than_assay_stores() {
+        let text = "x".repeat(30 << 10);
+        let cases: Vec<String> = (0..60).map(|nr| failed(nr, &text)).collect();
+        let instance = read_junit(&cases);
+        assert_eq!(instance.result(), TestResult::Failed);
+        assert!(serde_json::to_vec(&instance.steps).unwrap().len() < 1 << 20);
+        let last = instance.steps.last().unwrap();
+        assert_eq!(last.test_input.as_deref(), Some("Tests that are left out"));
     }
 }

@@ -22,6 +22,9 @@ pub struct Config {
     pub grpc_listen: SocketAddr,
     #[command(flatten)]
     pub public: PublicUrl,
+    /// Whether gateways serve the console; without it, mails link to the interface
+    #[arg(long, env = "ASSAY_CONSOLE", default_value_t = true, action = clap::ArgAction::Set)]
+    pub console: bool,
     #[command(flatten)]
     pub first_start: FirstStartConfig,
     #[command(flatten)]

@@ -54,7 +54,7 @@ impl FirstStart {
         }
         Ok(Self {
             operator_name: config.operator_name,
-            email: account::rules::email("ASSAY_ADMIN_EMAIL", email)?.to_owned(),
+            email: account::rules::email("ASSAY_ADMIN_EMAIL", email)?.into_owned(),
             password: config.admin_password,
             generates_password: config.generates_password,
         })

@@ -127,7 +127,9 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started>
     keys.spawn(runtime, db);
     let revocations = Revocations::new(db, &nats, &verifier);
     revocations.spawn(runtime, &database);
-    Sender { db: db.clone(), transport, links: links.clone() }.start(runtime, &database);
+    let has_console = config.console;
+    Sender { db: db.clone(), transport, links: links.clone(), has_console }
+        .start(runtime, &database);
     mail::age().spawn(runtime, &database);
     watch(runtime, &database, WORK);
     upkeep::spawn(runtime, &database, DAY * config.audit.audit_retention_days);

@@ -42,6 +42,8 @@ pub(crate) struct Sender {
     pub(crate) db: PgPool,
     pub(crate) transport: Transport,
     pub(crate) links: PasswordLinks,
+    /// Whether mails link to pages of the console.
+    pub(crate) has_console: bool,
 }
 
 impl InTurns for Sender {
@@ -149,7 +151,7 @@ impl Sender {
         mail.recipient = account::store::of_user(&mut *db, requester).await?.1;
         let customer = mail.customer.as_deref().unwrap_or_default();
         let origin = self.links.hosts.public.origin().ascii_serialization();
-        Ok(Some(message::execution_ended(customer, &origin, &execution)))
+        Ok(Some(message::execution_ended(customer, &origin, self.has_console, &execution)))
     }
 
     /// Writes to a mailbox that is still invited.

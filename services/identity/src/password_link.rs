@@ -49,21 +49,18 @@ impl PasswordLinks {
     ) -> Result<(), Fault> {
         let Ok(email) = account::rules::email("UserEmail", email) else { return Ok(()) };
         let mut tx = begin(&self.db).await?;
-        let mut counts = vec![(Subject::of_email("link", email), LINKS_OF_ACCOUNT)];
+        let mut counts = vec![(Subject::of_email("link", &email), LINKS_OF_ACCOUNT)];
         counts.extend(address.map(|one| (Subject::of_address("link", one), LINKS_FROM_ADDRESS)));
-        let mut allowed = true;
         for (subject, limit) in counts {
             match throttle::count(&mut *tx, &subject, limit).await {
                 Ok(()) => {}
-                Err(Fault::Busy(_)) => allowed = false,
+                // The transaction is rolled back, so that the request does not count: repeated ones would keep the
+                // owner of the account from ever getting a link.
+                Err(Fault::Busy(_)) => return Ok(()),
                 Err(fault) => return Err(fault),
             }
         }
-        if allowed {
-            Mail::password_reset(email, rules::host_or_empty(host), address)
-                .enqueue(&mut tx)
-                .await?;
-        }
+        Mail::password_reset(&email, rules::host_or_empty(host), address).enqueue(&mut tx).await?;
         tx.commit().await?;
         self.mails.notify();
         Ok(())
@@ -168,7 +165,8 @@ async fn set_password(
 }
 
 /// Accepts an invitation with the account of its mailbox, which is created if necessary, and sets
-/// its password.
+/// its password. Fails for an account with a usable membership: an invitation is valid for days, longer than a link
+/// that may change a password. Other accounts get no such links.
 async fn accept_with_password(
     tx: &mut PgTransaction<'_>,
     invitation: &AcceptedInvitation,
@@ -176,6 +174,9 @@ async fn accept_with_password(
     address: Option<IpAddr>,
 ) -> Result<(), Fault> {
     if let Some(account) = account::store::lock_shared(tx, &invitation.email).await? {
+        if !membership::store::of_account(&mut **tx, account).await?.is_empty() {
+            return Err(rules::account_exists());
+        }
         let before = invitation::accept(tx, invitation, account, address).await?;
         set_password(tx, account, password_hash, address).await?;
         return invitation::revoke_previous(tx, invitation, before).await;

@@ -25,8 +25,8 @@ use tokio::{
 pub(crate) use self::{
     issuance::Issuance,
     store::{
-        Scope, date_token, list, prune, record, record_name, record_of_account, record_of_customer,
-        record_of_group, record_of_session,
+        Scope, date_token, expired_until, list, prune, record, record_name, record_of_account,
+        record_of_customer, record_of_group, record_of_session,
     },
 };
 
@@ -119,6 +119,9 @@ impl Revocations {
     async fn apply_and_publish(&self) -> Result<(), Fault> {
         let mut db = self.0.db.acquire().await?;
         self.catch_up(&mut db).await?;
+        if self.0.hint_is_due.load(Ordering::Acquire) {
+            self.0.verifier.forget_revocations(expired_until(&mut *db).await?);
+        }
         drop(db);
         if self.0.hint_is_due.swap(false, Ordering::AcqRel) && self.0.nats.is_connected() {
             let published = self.0.nats.client().publish(REVOCATIONS, "".into());

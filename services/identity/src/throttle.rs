@@ -1,5 +1,5 @@
-//! Throttling of attempts that may be guesses, and of mails to strangers: a burst, then a slow rate. The counters are in the
-//! database and shared by all replicas.
+//! Throttling of attempts that may be guesses, and of mails to strangers: a burst, then a slow rate. The counters are in
+//! the database and shared by all replicas.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -71,7 +71,7 @@ pub(crate) async fn check(
     limit.allow(level.unwrap_or_default() + 1.0)
 }
 
-/// Counts an attempt. Fails if it exceeds the limit.
+/// Counts an attempt. Fails if it exceeds the limit; it counts nevertheless unless the transaction is rolled back.
 pub(crate) async fn count(
     db: impl PgExecutor<'_>,
     subject: &Subject,

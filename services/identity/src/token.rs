@@ -181,7 +181,9 @@ impl token_service_server::TokenService for TokenService {
         request: Request<ListRevocationsRequest>,
     ) -> Result<Response<RevocationList>, Status> {
         let items = revocation::list(&self.db, request.get_ref().after).await?;
-        Ok(Response::new(RevocationList { items }))
+        let expired_until =
+            if items.is_empty() { 0 } else { revocation::expired_until(&self.db).await? };
+        Ok(Response::new(RevocationList { items, expired_until }))
     }
 }
 

@@ -45,6 +45,7 @@ impl user_group_service_server::UserGroupService for UserGroupService {
         let mut issuance = self.revocations.begin(&caller).await?;
         let tx = issuance.tx();
         let group = store::insert(tx, caller.customer, id, &input).await?;
+        store::check_number(tx, caller.customer).await?;
         let record = Record::UserGroup(caller.customer, id);
         record.record_change(tx, Action::Created, &caller, None).await?;
         issuance.commit().await?;
@@ -72,6 +73,10 @@ impl user_group_service_server::UserGroupService for UserGroupService {
 
         let managed = membership::store::has_manager(&mut **tx, caller.customer).await?;
         let group = store::update(tx, caller.customer, id, &input).await?;
+        let length = |text: Option<&String>| text.map_or(0, String::len);
+        if length(group.description.as_ref()) > length(current.description.as_ref()) {
+            store::check_number(tx, caller.customer).await?;
+        }
         membership::store::require_manager(tx, caller.customer, managed).await?;
         let details = difference::<UserGroupInput>(&current, &group)?;
         let record = Record::UserGroup(caller.customer, id);

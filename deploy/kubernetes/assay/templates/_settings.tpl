@@ -56,6 +56,7 @@ The variables of a program with their values, as JSON; empty ones are omitted.
 {{- end }}
 {{- if eq .program "identity" }}
 {{- $_ := set $env "ASSAY_PUBLIC_URL" $values.publicUrl }}
+{{- $_ := set $env "ASSAY_CONSOLE" (toString $values.console) }}
 {{- $_ := set $env "ASSAY_BASE_DOMAIN" $values.baseDomain }}
 {{- $_ := set $env "ASSAY_ADMIN_EMAIL" $values.admin.email }}
 {{- $_ := set $env "ASSAY_OPERATOR_NAME" $values.admin.operatorName }}

@@ -45,7 +45,7 @@ async fn page(
         h2 { "Waiting tests" }
         @if queues.items.is_empty() { p.empty { "No test waits for an engine." } }
         ul.cards { @for queue in &queues.items { (waiting(queue)) } }
-        @if queues.items.len() == QUEUES { p.hint { "Only the " (QUEUES) " most urgent queues are shown." } }
+        @if queues.items.len() == QUEUES { p.hint { "Only " (QUEUES) " queues are shown." } }
         h2 { "Engines of the last seven days" }
         @if engines.items.is_empty() {
             (query.nothing("No engine has asked for work."))

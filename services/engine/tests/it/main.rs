@@ -33,9 +33,17 @@ const LEASE: &str = "019cade2-11c0-7b21-8d4f-0a96c3e15f72";
 type Received = Arc<Mutex<Vec<(String, String)>>>;
 
 /// Starts a server that answers requests for leases, and accepts all others. Returns its URL.
-#[expect(clippy::disallowed_methods, reason = "the server ends with the test")]
 async fn serve(
     lease: impl Fn(usize) -> Response + Clone + Send + Sync + 'static,
+) -> (String, Received) {
+    serve_with(lease, |_| Json(json!({"Continue": true})).into_response()).await
+}
+
+/// Starts a server that answers requests for leases, and others by their paths. Returns its URL.
+#[expect(clippy::disallowed_methods, reason = "the server ends with the test")]
+async fn serve_with(
+    lease: impl Fn(usize) -> Response + Clone + Send + Sync + 'static,
+    other: impl Fn(&str) -> Response + Clone + Send + Sync + 'static,
 ) -> (String, Received) {
     let received = Received::default();
     let kept = received.clone();
@@ -50,7 +58,7 @@ async fn serve(
         };
         match path.as_str() {
             "/api/automation/leases" => lease(before),
-            _ => Json(json!({"Continue": true})).into_response(),
+            path => other(path),
         }
     });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -250,4 +258,19 @@ async fn background_processes_do_not_keep_a_test_from_ending() {
         let (_, body) = reported.unwrap_or_else(|| panic!("{command}: {received:?}"));
         assert!(body.contains("started") && body.contains("Passed"), "{command}: {body}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_whose_results_come_after_a_cancellation_is_completed() {
+    let other = |path: &str| {
+        if path.ends_with("/instances") {
+            StatusCode::CONFLICT.into_response()
+        } else {
+            Json(json!({"Continue": true})).into_response()
+        }
+    };
+    let (url, received) = serve_with(|before| leases(usize::from(before == 0)), other).await;
+    run(&url, "true", Duration::from_secs(3)).await;
+    let received = received.lock().unwrap();
+    assert!(received.iter().any(|(path, _)| path.ends_with("/complete")), "{received:?}");
 }

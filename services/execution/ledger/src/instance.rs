@@ -6,6 +6,8 @@ pub mod statistics;
 pub mod steps;
 pub mod store;
 
+use std::collections::HashMap;
+
 use assay_proto::{
     CustomerId, Fault, InstanceId, TestReportId,
     execution::{Instance, InstanceAttempt, InstanceEntry, Step, StepHistory},
@@ -35,12 +37,13 @@ pub async fn details(
     } else {
         store::history(db, customer, report, instance.instance_nr).await?
     };
+    let history = by_step(history);
     let steps = steps.into_iter().map(|step| with_history(step, id, &history)).collect();
     let attempts = earlier_attempts(db, customer, report, &instance, id).await?;
     Ok(Instance { steps, attempts, ..instance })
 }
 
-/// Reads the attempts of an instance before the last one.
+/// Reads the attempts of an instance before the last one, with the steps of the latest.
 async fn earlier_attempts(
     db: &PgPool,
     customer: CustomerId,
@@ -51,14 +54,18 @@ async fn earlier_attempts(
     if instance.attempt == 1 {
         return Ok(Vec::new());
     }
-    let (number, last) = (instance.instance_nr, instance.attempt);
-    let earlier = attempts::earlier(db, customer, report, number, last).await?;
-    let with_steps = |(attempt, stored): (InstanceAttempt, Vec<u8>)| {
-        let steps = steps::read::<StoredStep>(&stored)?;
+    let numbers = (instance.instance_nr, instance.attempt);
+    let earlier = attempts::earlier(db, customer, report, numbers).await?;
+    let mut room = steps::EARLIER;
+    let with_steps = |(attempt, stored): (InstanceAttempt, Option<Vec<u8>>)| {
+        let steps = steps::read_within(stored.as_deref(), attempt.result, &mut room)?;
         let steps = steps.into_iter().map(|step| step.into_step(id)).collect();
         Ok(InstanceAttempt { steps, ..attempt })
     };
-    earlier.into_iter().map(with_steps).collect()
+    let latest_first: Result<Vec<_>, Fault> = earlier.into_iter().rev().map(with_steps).collect();
+    let mut attempts = latest_first?;
+    attempts.reverse();
+    Ok(attempts)
 }
 
 /// Lists instances of a report, by number, after the cursor of `slice`. Missing instances are
@@ -107,8 +114,21 @@ pub async fn check_exists(
     }
 }
 
-fn with_history(step: StoredStep, instance: InstanceId, history: &[StepHistory]) -> Step {
+/// Returns earlier steps by their numbers, of which there may be thousands.
+fn by_step(history: Vec<StepHistory>) -> HashMap<i32, Vec<StepHistory>> {
+    let mut steps = HashMap::<_, Vec<_>>::new();
+    for earlier in history {
+        steps.entry(earlier.step_nr).or_default().push(earlier);
+    }
+    steps
+}
+
+fn with_history(
+    step: StoredStep,
+    instance: InstanceId,
+    history: &HashMap<i32, Vec<StepHistory>>,
+) -> Step {
     let step = step.into_step(instance);
-    let history = history.iter().filter(|earlier| earlier.step_nr == step.step_nr).copied();
-    Step { history: history.collect(), ..step }
+    let history = history.get(&step.step_nr).cloned().unwrap_or_default();
+    Step { history, ..step }
 }

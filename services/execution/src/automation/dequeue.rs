@@ -24,7 +24,7 @@ use super::rules;
 use crate::restriction;
 
 /// Maximum number of times that one request tries in vain to take work off a part of a queue: of those with exclusive
-/// environments or pools, which may be in use, and of others, whose work may need another kind of address.
+/// environments or pools, which others may be about to use, and of others, whose work may need another kind of address.
 const MOST_TRIED: usize = 50;
 
 /// Leases the first schedules among those of all queues that an engine serves, the most urgent first. Returns `None` without work for it.
@@ -38,6 +38,7 @@ pub(crate) async fn dequeue(
     let (offered, projects) = (rules::offered(input), restriction::checked(&input.project_ids)?);
     let mut parts = schedule::store::parts(db, customer, &offered, &projects).await?;
     parts.retain(|part| part.queue.is_served_by(&offered));
+    leave_out_used(db, customer, &mut parts).await?;
     if parts.is_empty() {
         return Ok(None);
     }
@@ -52,6 +53,27 @@ pub(crate) async fn dequeue(
     let leases = lease::store::leases(&mut tx, customer, settings, &leases).await?;
     tx.commit().await?;
     Ok(Some(leases))
+}
+
+/// Leaves out the parts of queues that need an environment or a pool in use. There may be more of them than one request
+/// tries, in front of those whose work can begin.
+async fn leave_out_used(
+    db: &PgPool,
+    customer: CustomerId,
+    parts: &mut Vec<QueuePart>,
+) -> Result<(), Fault> {
+    let environments: Vec<_> = parts.iter().filter_map(|part| part.queue.exclusive()).collect();
+    if !environments.is_empty() {
+        let occupied = lease::occupation::occupied(db, customer, &environments).await?;
+        let is_free = |environment: EnvironmentId| !occupied.contains(&environment);
+        parts.retain(|part| part.queue.exclusive().is_none_or(is_free));
+    }
+    let pools: Vec<_> = parts.iter().flat_map(|part| part.queue.pools()).collect();
+    if !pools.is_empty() {
+        let used_up = lease::pooled::used_up(db, customer, &pools).await?;
+        parts.retain(|part| !part.queue.pools().iter().any(|pool| used_up.contains(pool)));
+    }
+    Ok(())
 }
 
 /// Takes schedules off the parts of queues, in the order of all of them. One that needs an exclusive environment or

@@ -88,6 +88,9 @@ pub(crate) async fn complete(
         test_report::store::comment(&mut tx, customer, &report, comment).await?;
     }
     tx.commit().await?;
+    if lease.execution.is_stopping() {
+        queues.stop(customer, lease.schedule.execution_id).await;
+    }
     notify_of_free(queues, customer, &queue).await;
     Ok(())
 }

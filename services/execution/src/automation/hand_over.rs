@@ -1,7 +1,7 @@
 //! Hands leases over to an engine: adds the records of the catalog, or returns the work to the
 //! queue.
 
-use std::slice;
+use std::{collections::HashSet, slice};
 
 use assay_auth::Caller;
 use assay_proto::{
@@ -43,7 +43,8 @@ fn is_transient(status: &Status) -> bool {
 }
 
 /// Reads the records that an engine needs for its leases. If some cannot be read, removes their
-/// leases from `leases` and ends the reports as engine failures.
+/// leases from `leases` and ends the reports as engine failures. If this fails, all of `leases` are to be given back:
+/// work that is left to expire counts as lost by an engine.
 pub(crate) async fn read_records(
     db: &PgPool,
     queue: &Queue,
@@ -55,23 +56,19 @@ pub(crate) async fn read_records(
         Err(status) if !is_transient(&status) => {}
         done => return done,
     }
-    let (mut records, mut readable) = (AutomationRecords::default(), Vec::new());
-    for lease in std::mem::take(leases) {
-        match AutomationRecords::read(catalog, caller, slice::from_ref(&lease)).await {
-            Ok(of_lease) => {
-                records.extend(of_lease);
-                readable.push(lease);
-            }
-            Err(status) if is_transient(&status) => {
-                tracing::warn!(%status, lease.id = %lease.id, "a lease is left to expire");
-            }
+    let (mut records, mut unreadable) = (AutomationRecords::default(), HashSet::new());
+    for lease in leases.iter() {
+        match AutomationRecords::read(catalog, caller, slice::from_ref(lease)).await {
+            Ok(of_lease) => records.extend(of_lease),
+            Err(status) if is_transient(&status) => return Err(status),
             Err(status) => {
                 tracing::warn!(%status, lease.id = %lease.id, "work cannot be handed over");
-                fail(db, queue, caller.customer, &lease, UNREADABLE).await?;
+                fail(db, queue, caller.customer, lease, UNREADABLE).await?;
+                unreadable.insert(lease.id.clone());
             }
         }
     }
-    *leases = readable;
+    leases.retain(|lease| !unreadable.contains(&lease.id));
     Ok(records)
 }
 
@@ -84,10 +81,10 @@ pub(crate) async fn leave_out(
     leases: &mut Vec<Lease>,
     taken: &Taken,
 ) -> Result<(), Fault> {
-    let unreadable = leases.extract_if(.., |lease| taken.unreadable.contains(&lease.id));
-    for lease in unreadable.collect::<Vec<_>>() {
-        fail(db, queue, customer, &lease, UNREADABLE_VALUE).await?;
+    for lease in leases.iter().filter(|lease| taken.unreadable.contains(&lease.id)) {
+        fail(db, queue, customer, lease, UNREADABLE_VALUE).await?;
     }
+    leases.retain(|lease| !taken.unreadable.contains(&lease.id));
     let removed = leases.extract_if(.., |lease| taken.removed.contains(&lease.id));
     give_back(db, queue, customer, &removed.collect::<Vec<_>>()).await;
     Ok(())

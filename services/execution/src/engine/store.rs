@@ -23,6 +23,10 @@ const MOST_COUNTED: i64 = 100_000;
 /// Maximum number of tests of all customers that are counted. Each replica counts them every few seconds.
 const MOST_COUNTED_OF_ALL: i64 = 1_000_000;
 
+/// The condition that a schedule `s` of the customer `$1` is not that of a deleted project, whose work no engine gets.
+const IS_LIVE: &str =
+    "s.project_id <> all(array(select project_id from deletion where customer_id = $1))";
+
 /// Separates the labels of an engine, which have no control characters, and its projects.
 const SEPARATOR: &str = "\u{1f}";
 
@@ -183,9 +187,9 @@ pub(super) async fn lengths(
          from unnest($2::text[], $4::uuid[]) with ordinality as queue (name, project, nr)
          cross join lateral (
              select count(*) as queued, min(initial_queued_time) as since from (
-                 select initial_queued_time from schedule
+                 select initial_queued_time from schedule s
                  where customer_id = $1 and target_group = name and status = 'Queued'
-                   and {of_project}
+                   and {of_project} and {IS_LIVE}
                  order by priority desc, id
                  limit $3
              ) as first
@@ -226,13 +230,13 @@ pub(super) async fn running(
     customer: CustomerId,
     projects: &[ProjectId],
 ) -> Result<Vec<(QueueName, i64)>, Fault> {
-    let running: Vec<(String, i64)> = sqlx::query_as(
+    let running: Vec<(String, i64)> = sqlx::query_as(AssertSqlSafe(format!(
         "select s.target_group, count(*) from lease l
          join schedule s on s.customer_id = l.customer_id and s.id = l.schedule_id
          where l.customer_id = $1 and l.ended_at is null and l.expires_at > now()
-           and (cardinality($2::uuid[]) = 0 or s.project_id = any($2))
-         group by s.target_group",
-    )
+           and (cardinality($2::uuid[]) = 0 or s.project_id = any($2)) and {IS_LIVE}
+         group by s.target_group"
+    )))
     .bind(customer)
     .bind(projects)
     .fetch_all(db)
@@ -240,13 +244,25 @@ pub(super) async fn running(
     Ok(running.into_iter().map(|(name, count)| (QueueName::stored(name), count)).collect())
 }
 
-/// Counts the work of all customers by the names of its queues, from the index of queued work alone.
+/// Counts the work of all customers by the names of its queues, from an index of queued work alone. That of deleted
+/// projects and customers does not count.
 pub(super) async fn lengths_of_all(
     db: impl PgExecutor<'_>,
 ) -> Result<Vec<(QueueName, i64)>, Fault> {
     let lengths: Vec<(String, i64)> = sqlx::query_as(
         "select target_group, count(*)
-         from (select target_group from schedule where status = 'Queued' limit $1) as queued
+         from (
+             select target_group from schedule s
+             where status = 'Queued' and not exists (
+                 select from deletion d
+                 where d.customer_id = s.customer_id and d.project_id = s.project_id
+             ) and not exists (
+                 select from deletion d
+                 where d.customer_id = s.customer_id
+                   and d.project_id = '00000000-0000-0000-0000-000000000000'
+             )
+             limit $1
+         ) as queued
          group by target_group",
     )
     .bind(MOST_COUNTED_OF_ALL)

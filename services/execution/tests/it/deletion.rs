@@ -154,9 +154,12 @@ async fn deleting_a_project_hides_all_its_records() -> Result<()> {
 async fn deleting_a_project_revokes_its_leases_and_dequeues_its_work() -> Result<()> {
     let world = World::new().await?;
     let (_, engine, lease) = with_work(&world).await?;
+    let length = world.length("", &[]).await?;
+    assert_eq!((length.queued, length.running), (1, 1));
 
     delete(&world, &world.project).await?;
 
+    assert_eq!(world.length("", &[]).await?.total, 0, "no engine is needed for it");
     let responses = [
         engine.renew(&lease).await.map(drop),
         engine.report(&lease, json!([instance(1, "Passed")])).await.map(drop),

@@ -26,7 +26,7 @@ impl World {
         Ok(batches.into_iter().flat_map(|batch| batch.parse().unwrap()).collect())
     }
 
-    async fn length(&self, group: &str, labels: &[&str]) -> Result<QueueLength, Status> {
+    pub(crate) async fn length(&self, group: &str, labels: &[&str]) -> Result<QueueLength, Status> {
         let request = GetQueueLengthRequest {
             target_group: Some(group.to_owned()),
             labels: labels.iter().map(ToString::to_string).collect(),

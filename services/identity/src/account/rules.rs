@@ -1,6 +1,6 @@
 //! Rules for email addresses and passwords.
 
-use std::str::FromStr;
+use std::{borrow::Cow, str::FromStr};
 
 use assay_proto::Fault;
 use lettre::Address;
@@ -49,19 +49,40 @@ const SEQUENCES: [&str; 6] = [
     "1qaz2wsx3edc4rfv5tgb6yhn7ujm",
 ];
 
-/// Checks the syntax of an email address, and trims it.
-pub(crate) fn email<'a>(field: &'static str, text: &'a str) -> Result<&'a str, Fault> {
-    let email = text.trim();
+/// Checks the syntax of an email address, trims it, and converts its letters other than A to Z to lower case.
+pub(crate) fn email<'a>(field: &'static str, text: &'a str) -> Result<Cow<'a, str>, Fault> {
+    let email = folded(text.trim());
     let invalid = |c: char| c.is_whitespace() || c.is_control() || UNSAFE.contains(&c);
     let one_at = email.matches('@').count() == 1;
     if one_at
         && !email.contains(invalid)
         && email.len() <= LONGEST_EMAIL
-        && Address::from_str(email).is_ok()
+        && Address::from_str(&email).is_ok()
     {
         return Ok(email);
     }
     Err(Fault::invalid(field, "must be a valid email address"))
+}
+
+/// Returns a text with letters other than A to Z in lower case.
+///
+/// PostgreSQL compares addresses without case by the rules of its locale. In most locales, some of these letters
+/// are capitals of a to z, such as the Kelvin sign of k: the invitation of such a mailbox, which may have another
+/// owner, would be accepted for the account with a to z. In lower case, they equal no others.
+fn folded(text: &str) -> Cow<'_, str> {
+    let is_folded = |c: char| c.is_ascii() || c.to_lowercase().eq([c]);
+    if text.chars().all(is_folded) {
+        return Cow::Borrowed(text);
+    }
+    let mut lower = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii() {
+            lower.push(c);
+        } else {
+            lower.extend(c.to_lowercase());
+        }
+    }
+    Cow::Owned(lower)
 }
 
 /// Checks a new password of the account with an email address.
@@ -157,6 +178,20 @@ mod tests {
         for wrong in ["", "a", "@b", "a@", "a@b@c", "a b@c", "a\0@b", &long] {
             assert!(email("Email", wrong).is_err(), "{wrong:?} was accepted");
         }
+    }
+
+    #[test]
+    fn an_email_is_not_taken_for_another_one_by_the_locale_of_the_database() {
+        for (written, stored) in [
+            ("Ada@Example.com", "Ada@Example.com"),
+            ("JÜRGEN@MÜLLER.example", "JüRGEN@MüLLER.example"),
+            // The Kelvin sign is a capital of k.
+            ("\u{212a}ate@example.com", "kate@example.com"),
+        ] {
+            assert_eq!(email("Email", written).unwrap(), stored);
+        }
+        // In many locales, the capital i with a dot is a capital of i.
+        assert_eq!(folded("v\u{130}ctim@example.com"), "vi\u{307}ctim@example.com");
     }
 
     #[test]

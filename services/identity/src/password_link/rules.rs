@@ -65,6 +65,15 @@ pub(super) fn invalid_token() -> Fault {
     }
 }
 
+pub(super) fn account_exists() -> Fault {
+    Fault::Conflict {
+        code: "account_exists",
+        reason: "the address has an account already; accept the invitation with its password, or request a new \
+                 password first"
+            .to_owned(),
+    }
+}
+
 pub(super) fn password_needed() -> Fault {
     Fault::Conflict {
         code: "password_needed",

@@ -213,6 +213,18 @@ pub(crate) async fn list(db: impl PgExecutor<'_>, after: i64) -> Result<Vec<Revo
     Ok(revocations.bind(after).bind(BATCH).fetch_all(db).await?)
 }
 
+/// Returns the time until which issued tokens have expired, in microseconds since 1970; 0 if it is not known.
+pub(crate) async fn expired_until(db: impl PgExecutor<'_>) -> Result<i64, Fault> {
+    let until: Option<i64> = sqlx::query_scalar(
+        "select (extract(epoch from now() - interval '1 hour' - make_interval(
+             secs => max(token_lifetime_in_s))) * 1000000)::bigint
+         from signing_key",
+    )
+    .fetch_one(db)
+    .await?;
+    Ok(until.unwrap_or_default())
+}
+
 /// Deletes revocations whose tokens have all expired.
 pub(crate) async fn prune(db: impl PgExecutor<'_>) -> Result<(), Fault> {
     sqlx::query(

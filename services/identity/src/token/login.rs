@@ -1,6 +1,6 @@
 //! Login by email address and password. Failures are throttled and do not reveal their cause.
 
-use std::{net::IpAddr, time::Duration};
+use std::{borrow::Cow, net::IpAddr, time::Duration};
 
 use assay_auth::{Grant, Session};
 use assay_database::begin;
@@ -30,7 +30,7 @@ const ADDRESSES: u32 = 10;
 /// An attempt to log in.
 pub(super) struct Attempt<'a> {
     /// Empty if the email address is not valid.
-    email: &'a str,
+    email: Cow<'a, str>,
     subdomain: Option<String>,
     address: Option<IpAddr>,
 }
@@ -65,7 +65,7 @@ impl PasswordLogin {
     ) -> Result<String, Fault> {
         let slot = self.passwords.acquire()?;
         self.check(attempt).await?;
-        let account = account::store::find(&self.db, attempt.email).await?;
+        let account = account::store::find(&self.db, &attempt.email).await?;
         let hash = account.as_ref().map(|account| account.password_hash.clone());
         let new_hash = match slot.verify(password, hash).await? {
             Verdict::Wrong => return self.reject(attempt, "wrong email or password").await,
@@ -111,7 +111,7 @@ impl PasswordLogin {
         reason: &'static str,
     ) -> Result<(), Fault> {
         let subdomain = attempt.subdomain.as_deref();
-        audit::record_refused_login(&self.db, attempt.email, subdomain, attempt.address, reason)
+        audit::record_refused_login(&self.db, &attempt.email, subdomain, attempt.address, reason)
             .await
     }
 
@@ -121,7 +121,7 @@ impl PasswordLogin {
             Limit { burst: of_account.burst.saturating_mul(ADDRESSES), ..of_account };
         let from_address =
             Limit { burst: self.config.login_failures_per_address, every: FROM_ADDRESS };
-        let [here, anywhere] = throttled(attempt.email, attempt.address);
+        let [here, anywhere] = throttled(&attempt.email, attempt.address);
         let mut counts = vec![(here, of_account), (anywhere, from_anywhere)];
         counts.extend(
             attempt.address.map(|address| (Subject::of_address("login", address), from_address)),
@@ -158,7 +158,7 @@ impl PasswordLogin {
         if let Some(hash) = new_hash {
             account::store::replace_hash(&mut tx, id, revision, &hash).await?;
         }
-        let [here, _] = throttled(attempt.email, attempt.address);
+        let [here, _] = throttled(&attempt.email, attempt.address);
         throttle::reset(&mut *tx, &here).await?;
         let actor = Actor { customer, user, address: attempt.address };
         audit::record(&mut tx, actor, Entry::new("LoggedIn")).await?;

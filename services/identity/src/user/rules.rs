@@ -1,5 +1,7 @@
 //! Rules for users and for changes of them.
 
+use std::borrow::Cow;
+
 use assay_auth::Caller;
 use assay_proto::{
     Fault, Permissions, UserGroupId,
@@ -20,7 +22,7 @@ pub(super) fn valid(input: UserInput) -> Result<(UserInput, UserGroupId), Fault>
         None => Err(Fault::invalid("UserGroup", "is required")),
     };
     let group = check.read(group)?;
-    let valid = email.map(ToOwned::to_owned).zip(group);
+    let valid = email.map(Cow::into_owned).zip(group);
     check.done()?;
     let (email, group) =
         valid.ok_or_else(|| Fault::internal("invalid user without a violation"))?;

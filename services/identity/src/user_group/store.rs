@@ -10,6 +10,11 @@ use sqlx::{
 
 const NAME_TAKEN: Fault = Fault::AlreadyExists("user group with this name");
 
+/// Maximum number of groups of a customer, and of the bytes of their descriptions. A customer is returned with all of
+/// its groups, in one message.
+const MOST: i64 = 1000;
+const LONGEST_DESCRIPTIONS: i64 = 4 << 20;
+
 /// Selects a user group; `lock` is the lock it gets.
 fn select(lock: &'static str) -> QueryAs<'static, Postgres, UserGroup, PgArguments> {
     let columns = UserGroup::COLUMNS;
@@ -67,6 +72,26 @@ pub(crate) async fn insert(
     let inserted = group.bind(insert.bind(customer).bind(id)).fetch_optional(&mut **tx).await;
     let inserted = inserted.on_constraint("user_group_name_key", NAME_TAKEN)?;
     inserted.ok_or(Fault::NotFound("customer"))
+}
+
+/// Fails if a customer has more groups than it may have, or longer descriptions of them.
+pub(super) async fn check_number(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+) -> Result<(), Fault> {
+    let size = sqlx::query_as(
+        "select count(*), coalesce(sum(octet_length(description)), 0)::bigint from user_group
+         where customer_id = $1 and deleted_at is null",
+    );
+    let (count, bytes): (i64, i64) = size.bind(customer).fetch_one(&mut **tx).await?;
+    if count <= MOST && bytes <= LONGEST_DESCRIPTIONS {
+        return Ok(());
+    }
+    let reason = format!(
+        "a customer may have {MOST} user groups, whose descriptions have at most {LONGEST_DESCRIPTIONS} bytes: \
+         delete or shorten some"
+    );
+    Err(Fault::Refused { code: "too_many_user_groups", reason })
 }
 
 /// Writes the fields of a locked group.

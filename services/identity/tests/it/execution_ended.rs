@@ -60,10 +60,7 @@ async fn a_subscribed_user_gets_one_mail_with_the_results() -> Result<()> {
         "Result:      Failed\r\n",
         "Customer:    Assay\r\n",
         "- LOGIN-2: Log in\r\n",
-        &format!(
-            "https://www.assay.example/api/projects/{}/executions/{}\r\n",
-            nightly.project_id, nightly.execution_id
-        ),
+        &format!("https://www.assay.example/executions/{}\r\n", nightly.execution_id),
         "PUT https://www.assay.example/api/users/current/settings",
         "<td>Nightly regression</td>",
     ] {

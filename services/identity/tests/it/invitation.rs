@@ -186,6 +186,9 @@ async fn accepting_by_link_keeps_the_password() -> Result<()> {
     identity.mails(1).await;
     identity.user(&second, "grace@example.com", "Viewers").await?;
     let token = identity.token(2).await?;
+    let refused = identity.reset(&token, NEW).await.unwrap_err();
+    assert_eq!(reason(&refused), "account_exists", "an invitation sets the first password only");
+    identity.login("grace@example.com", PASSWORD).await?;
     identity.accept(&token).await?;
     let again = identity.accept(&token).await.unwrap_err();
     assert_eq!(reason(&again), "invalid_reset_token");

@@ -32,6 +32,9 @@ async fn revocations_are_listed_after_a_given_one() -> Result<()> {
     assert_eq!((&first.customer_id, &first.api_token_id), (&None, &None));
     assert!(first.sequence < second.sequence && first.issued_until < second.issued_until);
     assert_eq!(revocations(&identity, first.sequence).await?, all[1..]);
+    let request = anonymous(ListRevocationsRequest { after: 0 });
+    let list = identity.tokens().list_revocations(request).await?.into_inner();
+    assert!((1..first.issued_until).contains(&list.expired_until), "{list:?}");
     Ok(())
 }
 

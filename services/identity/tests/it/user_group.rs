@@ -110,6 +110,48 @@ async fn a_group_with_members_cannot_be_deleted() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_customer_has_a_limited_number_of_groups() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let add = async |count: i32, description: &str| {
+        sqlx::query(
+            "insert into user_group (customer_id, id, name, description, usage_permission)
+             select $1, gen_random_uuid(), gen_random_uuid()::text, $3, 'Read' from generate_series(1, $2::int)",
+        )
+        .bind(admin.customer)
+        .bind(count)
+        .bind(description)
+        .execute(&identity.db)
+        .await
+    };
+    add(996, "").await?;
+    let last = create(&identity, &admin, "The last one", "Read").await?;
+    let refused = create(&identity, &admin, "One too many", "Read").await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    assert_eq!(reason(&refused), "too_many_user_groups");
+    change(&identity, &admin, &last.id, "Login").await?;
+
+    sqlx::query("update user_group set deleted_at = now() where description = ''")
+        .execute(&identity.db)
+        .await?;
+    add(64, &"x".repeat(64 << 10)).await?;
+    create(&identity, &admin, "Without a description", "Read").await?;
+    let changes = UserGroupInput { description: Some("x".to_owned()), ..Default::default() };
+    let request = UpdateUserGroupRequest {
+        id: last.id,
+        data_version: None,
+        changes: Some(changes),
+        fields: vec!["Description".to_owned()],
+    };
+    let refused = identity.groups().update_user_group(admin.call(request)).await.unwrap_err();
+    assert_eq!(reason(&refused), "too_many_user_groups");
+    let mut customers = identity.customers().max_decoding_message_size(16 << 20);
+    let all = customers.get_current_customer(admin.call(())).await?.into_inner();
+    assert_eq!(all.user_groups.len(), 69);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_customer_keeps_at_least_one_user_manager() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;

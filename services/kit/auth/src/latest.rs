@@ -32,15 +32,15 @@ impl LatestRevocations {
         let mut known = self.known.lock().await;
         loop {
             let request = anonymous_within(TIMEOUT, ListRevocationsRequest { after: *known });
-            let page = self.identity.clone().list_revocations(request).await?.into_inner().items;
-            for revocation in &page {
+            let page = self.identity.clone().list_revocations(request).await?.into_inner();
+            for revocation in &page.items {
                 revocations.add(revocation);
             }
-            match page.last() {
+            match page.items.last() {
                 Some(last) if last.sequence > *known => *known = last.sequence,
                 _ => return Ok(()),
             }
-            revocations.remove_expired();
+            revocations.remove_expired(page.expired_until);
         }
     }
 }

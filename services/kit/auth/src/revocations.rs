@@ -123,10 +123,11 @@ impl Revocations {
         })
     }
 
-    /// Removes revocations of tokens that have all expired.
-    pub(crate) fn remove_expired(&self) {
+    /// Removes revocations of tokens that have all expired: those that were issued until this time, in microseconds
+    /// since 1970, and those that are older than any token may become.
+    pub(crate) fn remove_expired(&self, expired_until: i64) {
         let lifetime = i64::try_from(LONGEST_LIFETIME.as_micros()).unwrap_or(i64::MAX);
-        let expired = now_in_micros().saturating_sub(lifetime);
+        let expired = now_in_micros().saturating_sub(lifetime).max(expired_until);
         let mut all = self.issued_until.write().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, until| *until > expired);
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
@@ -284,8 +285,11 @@ mod tests {
         revocations.add(&Revocation { issued_until: 100, ..of_old });
         revocations.add(&revocation(None, Some(new.user), None));
         assert!(revocations.is_revoked(&old));
-        revocations.remove_expired();
+        revocations.remove_expired(0);
         assert!(!revocations.is_revoked(&old), "its tokens have expired");
         assert!(revocations.is_revoked(&new));
+        revocations.remove_expired(now_in_micros() + 1);
+        assert!(!revocations.is_revoked(&new), "tokens have a shorter lifetime");
+        assert!(revocations.issued_until.read().unwrap().is_empty());
     }
 }

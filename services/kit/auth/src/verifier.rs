@@ -25,8 +25,12 @@ use crate::{
     token::{Claims, verify},
 };
 
-/// Maximum number of verified tokens in the cache. A verification costs about a quarter of a query.
-const CACHE_SIZE: u64 = 100_000;
+/// Maximum memory of verified tokens in the cache, in bytes: about 20,000 usual ones. A verification costs about a
+/// quarter of a query.
+const CACHE_SIZE: u64 = 32 << 20;
+
+/// Memory of a token in the cache without its texts, in bytes.
+const ENTRY: usize = 512;
 
 /// Maximum length of a token, in bytes: enough for all permissions and the longest name.
 const LONGEST: usize = 4096;
@@ -79,7 +83,10 @@ impl Verifier {
         Self(Arc::new(Inner {
             keys: Keys::default(),
             revocations: Revocations::default(),
-            verified: Cache::new(CACHE_SIZE),
+            verified: Cache::builder()
+                .weigher(|_: &[u8; 32], token: &Arc<Verified>| token.size())
+                .max_capacity(CACHE_SIZE)
+                .build(),
             exchange: Exchange::new(),
             latest: OnceLock::new(),
             is_of_issuer,
@@ -116,6 +123,12 @@ impl Verifier {
     /// Rejects the revoked tokens from now on.
     pub fn revoke(&self, revocation: &Revocation) {
         self.0.revocations.add(revocation);
+    }
+
+    /// Forgets the revocations of tokens that were issued until this time, in microseconds since 1970: they have
+    /// expired.
+    pub fn forget_revocations(&self, expired_until: i64) {
+        self.0.revocations.remove_expired(expired_until);
     }
 
     /// Sets the identity service that exchanges API tokens. Without one, API tokens are rejected.
@@ -244,6 +257,12 @@ impl Verifier {
 }
 
 impl Verified {
+    /// Returns the memory that it takes in the cache, in bytes.
+    fn size(&self) -> u32 {
+        let texts = self.caller.authorization.as_encoded_bytes().len() + self.caller.name.len();
+        u32::try_from(ENTRY + texts).unwrap_or(u32::MAX)
+    }
+
     fn of(claims: Claims, token: &str) -> Result<Self, Fault> {
         let permissions = Permissions::parse("permissions", &claims.permissions);
         let authorization = format!("Bearer {token}").parse();
@@ -278,3 +297,6 @@ fn hash(token: &str) -> [u8; 32] {
     hash.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
     hash
 }
+
+#[cfg(test)]
+mod tests;

@@ -97,7 +97,7 @@ async fn a_subscribed_user_gets_a_mail_when_an_execution_ends() {
             "Tests:       1 passed, 1 with errors",
             "Duration:    00:00:03",
             "Customer:    Assay",
-            &format!("https://assay.test{started}"),
+            &format!("https://assay.test/executions/{}", started.rsplit('/').next().unwrap()),
             "PUT https://assay.test/api/users/current/settings",
             "login.remembers &lt;b&gt;me&lt;/b&gt;",
         ] {

@@ -20,8 +20,10 @@ use crate::{
     world::{create_project, id},
 };
 
-/// A test: it prints its name, and fails if that is A-2.
-const TEST: &str = "echo \"runs $ASSAY_TEST_CASE\"; [ \"$ASSAY_TEST_CASE\" != A-2 ]";
+/// A test: it prints its name, and fails if that is A-2. A-3 also prints what is not text.
+const TEST: &str =
+    "echo \"runs $ASSAY_TEST_CASE\"; [ \"$ASSAY_TEST_CASE\" != A-3 ] || printf 'a\\0\\377\\n'
+    [ \"$ASSAY_TEST_CASE\" != A-2 ]";
 
 /// The commands that start the engines of the guide. That in Go is built if there is a compiler, which
 /// `deploy/local/install test` installs.

@@ -3,6 +3,7 @@
 mod insert;
 mod open;
 pub mod tags;
+mod unsettled;
 mod waiting;
 
 use assay_proto::{
@@ -18,6 +19,7 @@ use sqlx::{
 pub use self::{
     insert::{insert, next_id},
     open::{find_open, has_passed, has_upload, prepare_past, prolong, remember_upload},
+    unsettled::{IS_LAUNCHED, unsettled},
     waiting::{mark_waited, waiting},
 };
 use super::rules::MOST_NOTES;
@@ -236,45 +238,6 @@ pub async fn find_by_key(
         release.bind(customer).bind(user).bind(key).execute(db).await?;
     }
     Ok(found)
-}
-
-/// The condition of an execution `e` whose launch has not ended. The launch ends it, so that all its
-/// results are stored.
-pub const IS_LAUNCHED: &str = "exists (
-        select from launch l
-        where l.customer_id = e.customer_id and l.execution_id = e.id and l.ended_at is null
-    )";
-
-/// Lists executions of all customers that need the reconciler: a lease has expired, the deadline
-/// has passed, or every report has ended but not the execution.
-pub async fn unsettled(
-    db: impl PgExecutor<'_>,
-    limit: i64,
-) -> Result<Vec<(CustomerId, ExecutionId)>, Fault> {
-    let executions = sqlx::query_as(AssertSqlSafe(format!(
-        "(select customer_id, execution_id from lease l
-          where ended_at is null and expires_at <= now() and exists (
-              select from live_execution e
-              where e.customer_id = l.customer_id and e.id = l.execution_id
-          )
-          order by expires_at limit $1)
-         union
-         (select customer_id, execution_id from lease l
-          where ended_at is null and times_out_at <= now() and exists (
-              select from live_execution e
-              where e.customer_id = l.customer_id and e.id = l.execution_id
-          )
-          order by times_out_at limit $1)
-         union
-         (select customer_id, id from live_execution e
-          where status in ('Queued', 'Running') and deadline <= now() and not {IS_LAUNCHED}
-          order by deadline limit $1)
-         union
-         (select customer_id, id from live_execution
-          where status in ('Queued', 'Running') and mode = 'Dispatch' and test_cases_pending = 0
-          order by id limit $1)"
-    )));
-    Ok(executions.bind(limit).fetch_all(db).await?)
 }
 
 /// Locks and reads an execution like [`lock`], unless another transaction has locked it.

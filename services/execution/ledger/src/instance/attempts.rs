@@ -8,6 +8,7 @@ use assay_proto::{
 use assay_rpc::parts::bounded;
 use sqlx::{FromRow, PgExecutor, PgTransaction};
 
+use super::steps::EARLIER;
 use crate::{
     column::column,
     progress::{
@@ -245,20 +246,23 @@ pub async fn end_announced(
 struct EarlierAttempt {
     #[sqlx(flatten)]
     attempt: InstanceAttempt,
-    stored_steps: Vec<u8>,
+    stored_steps: Option<Vec<u8>>,
 }
 
-/// Reads the attempts before the last one, in their order, with their steps in their stored form.
+/// Reads the attempts before the last one, in their order, with their steps in their stored form: those of the latest,
+/// as far as there is room.
 pub async fn earlier(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     report: TestReportId,
-    instance_nr: i32,
-    before: i32,
-) -> Result<Vec<(InstanceAttempt, Vec<u8>)>, Fault> {
+    (instance_nr, before): (i32, i32),
+) -> Result<Vec<(InstanceAttempt, Option<Vec<u8>>)>, Fault> {
     let columns = InstanceAttempt::COLUMNS;
     let attempts: Vec<EarlierAttempt> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
-        "select {columns}, steps as stored_steps from attempt
+        "select {columns},
+                case when sum(octet_length(steps)) over (order by attempt desc) <= $5 then steps end
+                    as stored_steps
+         from attempt
          where customer_id = $1 and test_report_id = $2 and instance_nr = $3 and attempt < $4
          order by attempt"
     )))
@@ -266,6 +270,7 @@ pub async fn earlier(
     .bind(report)
     .bind(instance_nr)
     .bind(before)
+    .bind(i64::try_from(EARLIER).map_err(Fault::internal)?)
     .fetch_all(db)
     .await?;
     Ok(attempts.into_iter().map(|one| (one.attempt, one.stored_steps)).collect())

@@ -29,7 +29,7 @@ const BOX: &str = "
                (count(*) filter (where result = 'Passed'))::int as passed_count,
                (count(*) filter (where result = 'Aborted'))::int as aborted_count
         from instance
-        where customer_id = $1 and test_report_id = $2
+        where customer_id = $1 and test_report_id = $2 and result <> 'NotExecuted'
     ) as box";
 
 /// Returns the statistics of a report's finished instances. Missing instances are counted, but have

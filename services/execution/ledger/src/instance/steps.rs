@@ -60,6 +60,13 @@ impl StoredStep {
         TestResult::try_from(self.result).unwrap_or_default()
     }
 
+    /// Returns the step that stands for those of an attempt with this result that are left out.
+    fn left_out(result: i32) -> Self {
+        let reason =
+            "The steps of this attempt are left out, since those of later attempts are large.";
+        Self { step_nr: 1, result, actual_result: reason.to_owned(), ..Self::default() }
+    }
+
     /// Returns the step as clients see it, without its history.
     pub fn into_step(self, instance: InstanceId) -> Step {
         Step {
@@ -112,6 +119,29 @@ impl Writer {
         stored.shrink_to_fit();
         Ok(Some(stored))
     }
+}
+
+/// Maximum size of the steps of earlier attempts that are read with an instance, in bytes: stored, and as JSON. A
+/// hundred attempts may have a mebibyte each.
+pub const EARLIER: usize = 2 << 20;
+
+/// Parses the stored steps of an earlier attempt with this result, and takes the size of their JSON off the room.
+/// Returns a step that states that they are left out if they were not read, or need more than the room.
+pub fn read_within(
+    stored: Option<&[u8]>,
+    result: i32,
+    room: &mut usize,
+) -> Result<Vec<StoredStep>, Fault> {
+    let Some(stored) = stored else { return Ok(vec![StoredStep::left_out(result)]) };
+    if stored.is_empty() {
+        return Ok(Vec::new());
+    }
+    let json = decompress(stored, LARGEST).map_err(internal)?;
+    let Some(rest) = room.checked_sub(json.len()) else {
+        return Ok(vec![StoredStep::left_out(result)]);
+    };
+    *room = rest;
+    serde_json::from_slice(&json).map_err(Fault::internal)
 }
 
 /// Parses stored steps, as far as `T` has their fields.

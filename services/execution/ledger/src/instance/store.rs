@@ -80,7 +80,7 @@ pub async fn of_numbers(
     Ok(entries.bind(customer).bind(report).bind(numbers).fetch_all(db).await?)
 }
 
-/// Lists the instances of a report whose durations are outside a range, by number.
+/// Lists the finished instances of a report whose durations are outside a range, by number.
 pub async fn outside(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -88,7 +88,7 @@ pub async fn outside(
     range: &RangeInclusive<f64>,
 ) -> Result<Vec<InstanceEntry>, Fault> {
     let entries = select(
-        "where customer_id = $1 and test_report_id = $2
+        "where customer_id = $1 and test_report_id = $2 and result <> 'NotExecuted'
            and (duration_in_sec < $3 or duration_in_sec > $4)
          order by instance_nr",
     )
@@ -101,7 +101,7 @@ pub async fn outside(
     Ok(entries)
 }
 
-/// Returns the shortest and the longest duration in a report that are within a range.
+/// Returns the shortest and the longest duration of finished instances of a report that are within a range.
 pub async fn extremes(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -111,7 +111,8 @@ pub async fn extremes(
     let durations = sqlx::query_as(
         "select coalesce(min(duration_in_sec), 0), coalesce(max(duration_in_sec), 0)
          from instance
-         where customer_id = $1 and test_report_id = $2 and duration_in_sec between $3 and $4",
+         where customer_id = $1 and test_report_id = $2 and result <> 'NotExecuted'
+           and duration_in_sec between $3 and $4",
     )
     .bind(customer)
     .bind(report)

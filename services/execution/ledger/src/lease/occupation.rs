@@ -1,13 +1,40 @@
 //! Exclusive environments in PostgreSQL: at any time, one of them serves the test of one lease.
 
+use std::collections::HashSet;
+
 use assay_proto::{CustomerId, EnvironmentId, Fault, LeaseId, ProjectId};
-use sqlx::PgTransaction;
+use sqlx::{PgExecutor, PgTransaction};
+
+/// The environments `o` of the customer `$1` that are occupied. An environment is as long as the lease of its last
+/// test is held. An engine whose execution was canceled may still be stopping the test: it has until its lease would
+/// have been lost.
+macro_rules! occupied {
+    () => {
+        "from occupied_environment o
+         join lease l on l.customer_id = o.customer_id and l.id = o.lease_id
+         where o.customer_id = $1
+           and (l.ended_at is null or l.outcome = 'Canceled' and l.expires_at > now())"
+    };
+}
+
+/// Returns those of some environments that are occupied.
+pub async fn occupied(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    environments: &[EnvironmentId],
+) -> Result<HashSet<EnvironmentId>, Fault> {
+    let occupied = sqlx::query_scalar(concat!(
+        "select o.environment_id ",
+        occupied!(),
+        " and o.environment_id = any($2)"
+    ));
+    let occupied: Vec<EnvironmentId> =
+        occupied.bind(customer).bind(environments).fetch_all(db).await?;
+    Ok(occupied.into_iter().collect())
+}
 
 /// Whether an environment is free for another test. While it is, and until the transaction ends, no
 /// other transaction occupies it.
-///
-/// An environment is occupied as long as the lease of its last test is held. An engine whose execution
-/// was canceled may still be stopping the test: it has until its lease would have been lost.
 pub async fn is_free(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -20,14 +47,11 @@ pub async fn is_free(
     if !locked.bind(customer).bind(environment).fetch_one(&mut **tx).await? {
         return Ok(false);
     }
-    let free = sqlx::query_scalar(
-        "select not exists (
-             select from occupied_environment o
-             join lease l on l.customer_id = o.customer_id and l.id = o.lease_id
-             where o.customer_id = $1 and o.environment_id = $2
-               and (l.ended_at is null or l.outcome = 'Canceled' and l.expires_at > now())
-         )",
-    );
+    let free = sqlx::query_scalar(concat!(
+        "select not exists (select ",
+        occupied!(),
+        " and o.environment_id = $2)"
+    ));
     Ok(free.bind(customer).bind(environment).fetch_one(&mut **tx).await?)
 }
 

@@ -1,6 +1,6 @@
 //! The values of pools in PostgreSQL: at any time, each of them is that of one lease.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use assay_proto::{CustomerId, Fault, LeaseId, PoolId, ProjectId, execution::PoolValue};
 use sqlx::{FromRow, PgExecutor, PgTransaction, types::Json};
@@ -83,6 +83,26 @@ pub async fn free(
 ) -> Result<i64, Fault> {
     let free = sqlx::query_scalar(concat!("select count(*) ", values!(), " and ", is_free!()));
     Ok(free.bind(customer).bind(pool).fetch_one(&mut **tx).await?)
+}
+
+/// Returns those of some pools that have no free value.
+pub async fn used_up(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    pools: &[PoolId],
+) -> Result<HashSet<PoolId>, Fault> {
+    let used_up = sqlx::query_scalar(concat!(
+        "select p.id from pool p
+         where p.customer_id = $1 and p.id = any($2) and not exists (
+             select from (
+                 select id::uuid as id from jsonb_array_elements_text(p.value_ids) as element (id)
+             ) as value
+             where ",
+        is_free!(),
+        ")"
+    ));
+    let used_up: Vec<PoolId> = used_up.bind(customer).bind(pools).fetch_all(db).await?;
+    Ok(used_up.into_iter().collect())
 }
 
 /// Takes a free value of a locked pool for a lease: the one that was not used, or whose last lease is the oldest.

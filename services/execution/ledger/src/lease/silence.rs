@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use assay_proto::{CustomerId, ExecutionId, Fault, InstanceId, LeaseId, TestReportId, Timestamp};
-use chrono::DateTime;
+use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{FromRow, PgTransaction};
+use uuid::Uuid;
 
 /// A lease whose engine has reported no instance in time, unless the last one was late.
 #[derive(Debug, FromRow)]
@@ -19,13 +20,22 @@ pub struct SilentLease {
 }
 
 impl SilentLease {
-    /// Returns the time of the last progress: that of the lease, or of the last instance since.
+    /// Returns the time of the last progress: that of the lease, or of the last instance since. The clock whose times
+    /// both ids have may be slow, but the time between them is right.
     fn progressed_at(&self) -> Timestamp {
-        let reported = self.last_instance.and_then(|id| id.0.get_timestamp());
-        let (seconds, nanos) = reported.map_or((0, 0), |time| time.to_unix());
-        let reported = DateTime::from_timestamp(seconds.cast_signed(), nanos).unwrap_or_default();
-        Timestamp(reported.max(self.leased_at.0))
+        let reported = self.last_instance.and_then(|id| time_of(id.0));
+        let Some((leased, reported)) = time_of(self.id.0).zip(reported) else {
+            return self.leased_at;
+        };
+        let since = (reported - leased).max(TimeDelta::zero());
+        Timestamp(reported.max(self.leased_at.0 + since))
     }
+}
+
+/// Returns the time of an id.
+fn time_of(id: Uuid) -> Option<DateTime<Utc>> {
+    let (seconds, nanos) = id.get_timestamp()?.to_unix();
+    DateTime::from_timestamp(seconds.cast_signed(), nanos)
 }
 
 /// Lists the leases of an execution that time out unless their last instance is new.
@@ -68,4 +78,28 @@ pub async fn prolong(
         .bind(lease.progressed_at())
         .bind(patience.as_secs_f64());
     Ok(prolonged.execute(&mut **tx).await?.rows_affected() > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_counts_although_the_clock_of_ids_is_slow() {
+        let id = |seconds: u64| Uuid::new_v7(uuid::Timestamp::from_unix_time(seconds, 0, 0, 20));
+        let time = |seconds: u64| {
+            Timestamp(DateTime::from_timestamp(seconds.cast_signed(), 0).unwrap_or_default())
+        };
+        let leased = 1_800_000_000;
+        for (slow, reported, expected) in [(0, Some(50), 50), (300, Some(50), 50), (300, None, 0)] {
+            let lease = SilentLease {
+                id: LeaseId(id(leased - slow)),
+                test_report_id: TestReportId::new(),
+                maximum_duration_in_min: 1.0,
+                leased_at: time(leased),
+                last_instance: reported.map(|after| InstanceId(id(leased - slow + after))),
+            };
+            assert_eq!(lease.progressed_at(), time(leased + expected), "{slow} s");
+        }
+    }
 }

@@ -19,8 +19,8 @@ pub(super) struct StoredInstance {
     duration_in_sec: f64,
     result: String,
     pub(super) stored_steps: Vec<u8>,
-    /// The result, duration and steps of each earlier attempt.
-    earlier: Vec<(String, f64, Vec<u8>)>,
+    /// The result, duration and steps of each earlier attempt. Steps are those of the latest, as far as there is room.
+    earlier: Vec<(String, f64, Option<Vec<u8>>)>,
 }
 
 impl StoredInstance {
@@ -35,11 +35,16 @@ impl StoredInstance {
 
     /// Returns the attempts before the last one.
     pub(super) fn earlier(&self) -> Result<Vec<EarlierAttempt>, Fault> {
-        let attempt = |(result, seconds, steps): &(String, f64, Vec<u8>)| {
-            let (result, steps) = (stored_result(result)?, steps::read(steps)?);
+        let mut room = steps::EARLIER;
+        let attempt = |(result, seconds, stored): &(String, f64, Option<Vec<u8>>)| {
+            let result = stored_result(result)?;
+            let steps = steps::read_within(stored.as_deref(), result.into(), &mut room)?;
             Ok(EarlierAttempt { result, seconds: *seconds, steps })
         };
-        self.earlier.iter().map(attempt).collect()
+        let latest_first: Result<Vec<_>, Fault> = self.earlier.iter().rev().map(attempt).collect();
+        let mut attempts = latest_first?;
+        attempts.reverse();
+        Ok(attempts)
     }
 }
 
@@ -60,7 +65,10 @@ pub(super) async fn next(
         "select i.report_nr, i.instance_nr, i.variant, i.start_date_time, i.finish_date_time,
                 i.duration_in_sec, i.result, coalesce(d.steps, '') as stored_steps,
                 case when i.attempt = 1 then '{}' else array(
-                    select row(a.result, a.duration_in_sec, a.steps) from attempt a
+                    select row(a.result, a.duration_in_sec,
+                        case when sum(octet_length(a.steps)) over (order by a.attempt desc) <= $5
+                            then a.steps end)
+                    from attempt a
                     where a.customer_id = $1 and a.test_report_id = i.id
                       and a.instance_nr = i.instance_nr and a.attempt < i.attempt
                     order by a.attempt
@@ -88,6 +96,7 @@ pub(super) async fn next(
     .bind(reports)
     .bind(after)
     .bind(limit)
+    .bind(i64::try_from(steps::EARLIER).map_err(Fault::internal)?)
     .fetch_all(db)
     .await?;
     Ok(instances)

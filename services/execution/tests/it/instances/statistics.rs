@@ -9,7 +9,7 @@
 )]
 
 use anyhow::Result;
-use assay_proto::execution::{InstanceEntry, InstanceStatistics};
+use assay_proto::execution::{InstanceEntry, InstanceStatistics, OpenExecutionInput};
 use proptest::{
     prelude::{Just, prop},
     prop_oneof,
@@ -39,6 +39,30 @@ async fn statistics_describe_a_box_plot() -> Result<()> {
     assert_eq!((statistics.total_count, statistics.passed_count), (9, 9));
     let outliers: Vec<i32> = statistics.outliers.iter().map(|entry| entry.instance_nr).collect();
     assert_eq!(outliers, [9]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn announced_instances_have_no_duration_yet() -> Result<()> {
+    let world = World::new().await?;
+    let input = OpenExecutionInput {
+        project: "Shop".to_owned(),
+        test_set: "Nightly".to_owned(),
+        ..OpenExecutionInput::default()
+    };
+    let execution = world.open(input).await?;
+    let results = json!([
+        { "Identifier": "a", "Variant": "one", "Result": "Passed", "DurationInSec": 4.0 },
+        { "Identifier": "a", "Variant": "two", "Result": "Passed", "DurationInSec": 6.0 },
+        { "Identifier": "a", "Variant": "three", "Result": "NotExecuted" },
+    ]);
+    world.report(&execution.id, results).await?;
+    let report = &world.execution(&execution.id).await?.test_reports[0];
+
+    let statistics = statistics(&world, report).await?;
+
+    assert_eq!((statistics.lower_value, statistics.median), (4.0, 5.0));
+    assert_eq!((statistics.total_count, statistics.passed_count), (2, 2));
     Ok(())
 }
 

@@ -138,3 +138,32 @@ async fn engines_can_select_subjects_by_their_need_of_a_public_ip() -> Result<()
     assert_eq!(lease(None).await?, Some(dispatched[2].clone()));
     Ok(())
 }
+
+#[tokio::test]
+async fn environments_in_use_do_not_hide_one_that_is_free() -> Result<()> {
+    let world = World::new().await?;
+    let names: Vec<String> = (0..120).map(|nr| format!("case {nr}")).collect();
+    let cases: Vec<(&str, i32)> = names.iter().map(|name| (name.as_str(), 1)).collect();
+    world.include(&cases).await?;
+    world.select_environment("pads", "secret").await?;
+    world.dispatch().await?;
+    // Sixty exclusive environments, each with two tests.
+    world
+        .change(
+            "update schedule set target_group = e'pads\\x1e' || md5((nr % 60)::text)::uuid::text
+             from (select id as numbered, row_number() over (order by id) as nr from schedule)
+                 as queued
+             where id = numbered",
+        )
+        .await?;
+    let engine = world.engine();
+    let leases = engine.lease(now("pads", 100)).await?;
+    assert_eq!(leases.len(), 60, "one test at a time in each environment");
+    assert!(engine.lease(now("pads", 1)).await?.is_empty());
+
+    // The last environment is free: all others have older work.
+    engine.complete(&leases[59].id, true).await?;
+
+    assert_eq!(engine.lease(now("pads", 1)).await?.len(), 1);
+    Ok(())
+}

@@ -1,12 +1,13 @@
 //! Leases that expire or are released.
 
 use anyhow::Result;
+use assay_ledger::execution::store;
 use assay_proto::{ExecutionStatus, ReportStatus, TestResult, execution::Lease};
 use serde_json::json;
 use tonic::Code;
 
 use super::expire_leases;
-use crate::world::{Engine, World, instance, reason};
+use crate::world::{Engine, World, instance, now, reason};
 
 /// Asserts that all requests for a lease fail with `lease_lost`.
 async fn assert_lost(engine: &Engine, lease: &Lease) {
@@ -110,5 +111,27 @@ async fn released_work_is_available_immediately() -> Result<()> {
     }
     assert_eq!(world.count("select count(*) from schedule where lost_leases = 0").await?, 1);
     assert_eq!(engine.lease_one().await?.instance_numbers, [1, 2]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn many_lost_leases_of_one_execution_do_not_delay_others() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1), ("b", 1), ("c", 1)]).await?;
+    let executions = [world.dispatch().await?.id, world.dispatch().await?.id];
+    assert_eq!(world.engine().lease(now("", 4)).await?.len(), 4);
+    world.change("update lease set expires_at = now()").await?;
+    sqlx::query(
+        "update lease set expires_at = now() - interval '1 minute' where execution_id = $1::uuid",
+    )
+    .bind(&executions[0])
+    .execute(&world.db)
+    .await?;
+
+    let unsettled = store::unsettled(&world.db, 3).await?;
+
+    let mut ids: Vec<_> = unsettled.into_iter().map(|(_, id)| id.to_string()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, executions);
     Ok(())
 }

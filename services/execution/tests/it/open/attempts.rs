@@ -126,3 +126,27 @@ async fn attempts_of_uploads_are_kept_and_exported() -> Result<()> {
     assert!(exported.contains("<flakyFailure message=\"declined\""), "{exported}");
     Ok(())
 }
+
+#[tokio::test]
+async fn the_steps_of_the_latest_attempts_are_shown_as_far_as_there_is_room() -> Result<()> {
+    let world = World::new().await?;
+    let execution = world.open(by_name("run-7")).await?.id;
+    let text = "x".repeat(60_000);
+    let step = |nr: i32| json!({ "StepNr": nr, "Result": "Failed", "ActualResult": text });
+    let steps: Vec<Value> = (1..=15).map(step).collect();
+    for number in 1..=4 {
+        let result = json!([{
+            "Identifier": "pays", "Result": "Failed", "Attempt": number, "Steps": steps,
+        }]);
+        world.report(&execution, result).await?;
+    }
+
+    let instance = only_instance(&world, &execution).await?;
+
+    let earlier: Vec<_> = instance.attempts.iter().map(|attempt| attempt.steps.len()).collect();
+    assert_eq!((instance.steps.len(), earlier), (15, vec![1, 15, 15]));
+    let left_out = &instance.attempts[0].steps[0].actual_result;
+    assert!(left_out.contains("left out"), "{left_out}");
+    assert!(export(&world, &execution).await?.contains(left_out.as_str()));
+    Ok(())
+}

@@ -8,10 +8,11 @@ use assay_proto::{
 
 use super::letter::{Letter, escape, one_line, page};
 
-/// Writes to the requester of an execution.
+/// Writes to the requester of an execution, with a link to its page, or to its record without a console.
 pub(crate) fn execution_ended(
     customer: &str,
     origin: &str,
+    has_console: bool,
     execution: &ExecutionChanged,
 ) -> Letter {
     let statistic = execution.statistic.clone().unwrap_or_default();
@@ -29,16 +30,21 @@ pub(crate) fn execution_ended(
         },
         facts: facts(customer, set, counts, execution, &statistic),
         failed: failed(execution, &statistic),
-        link: format!(
-            "{origin}/api/projects/{}/executions/{}",
-            execution.project_id, execution.execution_id
-        ),
+        link: link(origin, has_console, execution),
         reason: format!(
             "You receive this mail because MailWhenExecutionEnds is enabled in your settings. To \
              stop these mails, set it to false: PUT {origin}/api/users/current/settings"
         ),
     };
     Letter { text: report.text(), html: report.html(), subject: report.subject }
+}
+
+fn link(origin: &str, has_console: bool, execution: &ExecutionChanged) -> String {
+    let ExecutionChanged { project_id, execution_id, .. } = execution;
+    if has_console {
+        return format!("{origin}/executions/{execution_id}");
+    }
+    format!("{origin}/api/projects/{project_id}/executions/{execution_id}")
 }
 
 /// The content of the mail, before escaping.
@@ -189,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_report_lists_only_known_facts() {
-        let letter = execution_ended("Acme", "https://assay.example", &execution());
+        let letter = execution_ended("Acme", "https://assay.example", true, &execution());
         assert_eq!(
             letter.subject,
             "[Assay] Failed: Nightly regression (12 passed, 2 failed, 1 with errors)"
@@ -203,7 +209,7 @@ mod tests {
             "Customer:    Acme",
             "- LOGIN-2: Log in (error)",
             "- and 2 more",
-            "https://assay.example/api/projects/p/executions/e",
+            "https://assay.example/executions/e",
         ] {
             assert!(letter.text.lines().any(|found| found == line), "{line}: {}", letter.text);
         }
@@ -212,13 +218,16 @@ mod tests {
         }
         assert!(letter.html.contains("<td>Rocket OS 1.2.3</td>"), "{}", letter.html);
         assert!(letter.html.contains("<li>LOGIN-2: Log in (error)</li>"), "{}", letter.html);
+        let letter = execution_ended("Acme", "https://assay.example", false, &execution());
+        let record = "\r\nhttps://assay.example/api/projects/p/executions/e\r\n";
+        assert!(letter.text.contains(record), "{}", letter.text);
     }
 
     #[test]
     fn a_canceled_execution_is_reported_as_canceled() {
         let mut execution = execution();
         execution.set_status(ExecutionStatus::Canceled);
-        let letter = execution_ended("Acme", "https://assay.example", &execution);
+        let letter = execution_ended("Acme", "https://assay.example", true, &execution);
         assert!(letter.subject.starts_with("[Assay] Canceled: Nightly regression ("));
         assert!(
             letter.text.contains("was canceled") && letter.text.contains("Result:      Failed")
@@ -235,7 +244,7 @@ mod tests {
         statistic.software_name = Some(name.to_owned());
         statistic.environment_name = Some(name.to_owned());
         statistic.tags = name.to_owned();
-        let letter = execution_ended(name, "https://assay.example", &execution);
+        let letter = execution_ended(name, "https://assay.example", true, &execution);
         assert!(!letter.subject.contains(['\r', '\n']), "{}", letter.subject);
         assert!(!letter.html.contains("<b>"), "{}", letter.html);
         let forged = |line: &str| line.starts_with("Bcc:") || line == "- forged";

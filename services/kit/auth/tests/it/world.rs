@@ -170,7 +170,7 @@ impl TokenService for Tokens {
         let after = usize::try_from(request.get_ref().after).unwrap();
         let revocations = self.0.revocations.lock().unwrap();
         let items = revocations.iter().skip(after).take(2).cloned().collect();
-        Ok(Response::new(RevocationList { items }))
+        Ok(Response::new(RevocationList { items, expired_until: 0 }))
     }
 }
 
