@@ -100,5 +100,5 @@ async fn put(
         }
     });
     // One log is stored at a time. If it waited for the uploads of its customer, so would the logs of others.
-    artifacts.store(new, pieces.map_err(Status::from).boxed(), None).await.map(drop)
+    Box::pin(artifacts.store(new, pieces.map_err(Status::from).boxed(), None)).await.map(drop)
 }
