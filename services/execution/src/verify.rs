@@ -32,8 +32,10 @@ pub async fn verify(db: &PgPool, mut report: impl FnMut(&dyn Display)) -> Result
             sqlx::query("set transaction isolation level repeatable read, read only")
                 .execute(&mut *tx)
                 .await?;
-            let Ok(stored) = execution::store::find(&mut *tx, *customer, None, *id).await else {
-                continue;
+            let stored = match execution::store::find(&mut *tx, *customer, None, *id).await {
+                // Deleted meanwhile.
+                Err(Fault::NotFound(_)) => continue,
+                stored => stored?,
             };
             for difference in Examined::of(&mut tx, *customer, stored).await?.differences() {
                 report(&difference);

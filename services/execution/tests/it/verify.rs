@@ -187,3 +187,15 @@ async fn a_canceled_execution_stays_canceled() -> Result<()> {
     assert_eq!(world.execution(&execution.id).await?.result, canceled.result);
     Ok(())
 }
+
+#[tokio::test]
+async fn an_execution_that_cannot_be_read_is_not_taken_for_one_without_differences() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    world.start().await?;
+    assert_eq!(world.differences().await?, 0);
+
+    world.change("update execution set mode = 'Unknown'").await?;
+    assert!(world.differences().await.is_err(), "the execution was left out");
+    Ok(())
+}
