@@ -31,23 +31,31 @@ impl Source for Executions {
     }
 }
 
+/// The number of executions and projects that were compared, and of differences.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared {
+    pub executions: u64,
+    pub projects: u64,
+    pub differences: u64,
+}
+
 async fn connect(database: &SecretString) -> Result<PgPool> {
     Ok(PgPool::connect_with(connect_options(database)?).await?)
 }
 
 /// Compares the database of the execution service with the recorded results, and that of the catalog
-/// with both. Calls `report` for each difference and returns their number. While tests are executed,
-/// changes that the catalog has not received yet are reported, too.
+/// with both. Calls `report` for each difference. While tests are executed, changes that the catalog has
+/// not received yet are reported, too.
 pub async fn verify(
     execution: &SecretString,
     catalog: &SecretString,
     mut report: impl FnMut(&dyn Display),
-) -> Result<u64> {
+) -> Result<Compared> {
     let (execution, catalog) = (connect(execution).await?, connect(catalog).await?);
-    let differences = assay_execution::verify(&execution, &mut report).await?;
-    let of_catalog =
+    let (executions, differences) = assay_execution::verify(&execution, &mut report).await?;
+    let (projects, of_catalog) =
         assay_catalog::verify(&catalog, &Executions(execution), Wrong::Kept, &mut report).await?;
-    Ok(differences + of_catalog)
+    Ok(Compared { executions, projects, differences: differences + of_catalog })
 }
 
 /// Recomputes stored execution data from the results, and the catalog from both. Returns the number of
@@ -56,5 +64,6 @@ pub async fn rebuild(execution: &SecretString, catalog: &SecretString) -> Result
     let (execution, catalog) = (connect(execution).await?, connect(catalog).await?);
     let repaired = assay_execution::rebuild(&execution).await?;
     let source = Executions(execution);
-    Ok(repaired + assay_catalog::verify(&catalog, &source, Wrong::Repaired, |_| ()).await?)
+    let (_, of_catalog) = assay_catalog::verify(&catalog, &source, Wrong::Repaired, |_| ()).await?;
+    Ok(repaired + of_catalog)
 }

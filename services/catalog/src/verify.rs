@@ -45,14 +45,15 @@ pub enum Wrong {
 /// The contents of records that executions determine, by table and id.
 type Shown = BTreeMap<(String, Uuid), Value>;
 
-/// Reports each record that shows something wrong, repairs it if asked for, and returns their number.
+/// Reports each record that shows something wrong, and repairs it if asked for. Returns the number of projects
+/// that were compared, and that of wrong records.
 pub async fn verify(
     db: &PgPool,
     source: &impl Source,
     wrong: Wrong,
     mut report: impl FnMut(&dyn Display),
-) -> Result<u64, Fault> {
-    let (mut differences, mut after) = (0, None);
+) -> Result<(u64, u64), Fault> {
+    let (mut compared, mut differences, mut after) = (0, 0, None);
     loop {
         let projects = store::projects(db, after).await?;
         for (customer, project) in &projects {
@@ -66,10 +67,11 @@ pub async fn verify(
             }
             differences +=
                 verify_project(db, source, wrong, (customer, project), &mut report).await?;
+            compared += 1;
         }
         after = projects.last().copied();
         if after.is_none() {
-            return Ok(differences);
+            return Ok((compared, differences));
         }
     }
 }

@@ -53,12 +53,13 @@ async fn run(command: Command, command_line: &CommandLine) -> anyhow::Result<()>
         }
         Command::Verify => {
             let report = |difference: &dyn std::fmt::Display| println!("{difference}");
-            let differences = assay_execution::verify(&connect().await?, report).await?;
+            let (executions, differences) =
+                assay_execution::verify(&connect().await?, report).await?;
             anyhow::ensure!(
                 differences == 0,
                 "{differences} differences; run `rebuild` to repair them"
             );
-            println!("No differences");
+            println!("No differences. Compared executions: {executions}");
         }
         Command::Usage => {
             assay_execution::list_usage(&connect().await?, |usage| println!("{usage}")).await?;

@@ -21,10 +21,13 @@ pub use self::published::{executions_of, reports_of};
 
 const REBUILT: ExecutionAction = ExecutionAction::Rebuilt;
 
-/// Calls `report` with each difference between the stored state and the results. Returns their
-/// number.
-pub async fn verify(db: &PgPool, mut report: impl FnMut(&dyn Display)) -> Result<u64, Fault> {
-    let (mut differences, mut after) = (0, None);
+/// Calls `report` with each difference between the stored state and the results. Returns the number of
+/// executions that were compared, and that of differences.
+pub async fn verify(
+    db: &PgPool,
+    mut report: impl FnMut(&dyn Display),
+) -> Result<(u64, u64), Fault> {
+    let (mut executions, mut differences, mut after) = (0, 0, None);
     loop {
         let slice = store::executions(db, after).await?;
         for (customer, id) in &slice {
@@ -41,6 +44,7 @@ pub async fn verify(db: &PgPool, mut report: impl FnMut(&dyn Display)) -> Result
                 report(&difference);
                 differences += 1;
             }
+            executions += 1;
         }
         if slice.len() < store::SLICE {
             let sums = [
@@ -52,7 +56,7 @@ pub async fn verify(db: &PgPool, mut report: impl FnMut(&dyn Display)) -> Result
                 report(difference);
                 differences += 1;
             }
-            return Ok(differences);
+            return Ok((executions, differences));
         }
         after = slice.last().copied();
     }

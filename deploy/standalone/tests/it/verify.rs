@@ -35,8 +35,10 @@ async fn change(database: &SecretString, statement: &str) {
 async fn differences(world: &World) -> Vec<String> {
     let [catalog, execution] = world.catalog_and_execution();
     let mut found = Vec::new();
-    let count = assay::verify(execution, catalog, |one| found.push(one.to_string())).await.unwrap();
-    assert_eq!(usize::try_from(count).unwrap(), found.len());
+    let compared =
+        assay::verify(execution, catalog, |one| found.push(one.to_string())).await.unwrap();
+    assert_eq!(usize::try_from(compared.differences).unwrap(), found.len());
+    assert!(compared.executions > 0 && compared.projects > 0, "{compared:?}");
     found
 }
 
