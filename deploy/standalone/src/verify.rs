@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use anyhow::Result;
-use assay_catalog::{Source, Wrong};
+use assay_catalog::{Executed, Source, Wrong};
 use assay_database::connect_options;
 use assay_events::{KnownExecutions, KnownReports};
 use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId};
@@ -14,6 +14,13 @@ use sqlx::PgPool;
 struct Executions(PgPool);
 
 impl Source for Executions {
+    async fn executed(
+        &self,
+        after: Option<(CustomerId, TestCaseId)>,
+    ) -> Result<Vec<Executed>, Fault> {
+        assay_execution::executed_cases(&self.0, after).await
+    }
+
     async fn reports(
         &self,
         customer: CustomerId,

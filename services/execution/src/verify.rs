@@ -17,7 +17,7 @@ use assay_proto::{CustomerId, ExecutionId, Fault};
 use sqlx::PgPool;
 
 use self::examined::Examined;
-pub use self::published::{executions_of, reports_of};
+pub use self::published::{executed_cases, executions_of, reports_of};
 
 const REBUILT: ExecutionAction = ExecutionAction::Rebuilt;
 

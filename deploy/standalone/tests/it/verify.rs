@@ -163,6 +163,16 @@ async fn damages_of_the_catalog_are_found_and_repaired() {
         assert_eq!(differences(&world).await, [""; 0], "{damage}");
         assert_eq!(shown().await, right, "{damage}");
     }
+
+    // As a backup of the catalog from before the upload.
+    for table in ["test_report", "test_set_case", "test_plan", "test_case", "test_set"] {
+        change(catalog, &format!("delete from {table}")).await;
+    }
+    let found = differences(&world).await;
+    for (noun, number) in [("test case ", 3), ("test set ", 1)] {
+        let lacking = |one: &&String| one.starts_with(noun) && one.contains("the catalog lacks it");
+        assert_eq!(found.iter().filter(lacking).count(), number, "{found:#?}");
+    }
     world.stop().await;
 }
 
