@@ -24,7 +24,11 @@ pub(super) async fn projects(
     Ok(projects.bind(customer).bind(id).fetch_all(db).await?)
 }
 
-/// Lists up to 100 test cases of a project after another one, archived and deleted ones included.
+/// Number of reports after which no further test case is compared at once.
+const MOST_REPORTS: i64 = 10_000;
+
+/// Lists up to 100 test cases of a project after another one, archived and deleted ones included. Fewer if
+/// they have many reports, which are compared in memory, while the project is locked.
 pub(super) async fn cases(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -32,13 +36,28 @@ pub(super) async fn cases(
     after: Option<TestCaseId>,
 ) -> Result<Vec<TestCaseId>, Fault> {
     let cases = sqlx::query_scalar(
-        "select id from test_case
-         where customer_id = $1 and project_id = $2
-           and id > coalesce($3, '00000000-0000-0000-0000-000000000000')
-         order by id
-         limit 100",
+        "select id from (
+             select c.id, sum(r.number) over (order by c.id) - r.number as before
+             from (
+                 select id from test_case
+                 where customer_id = $1 and project_id = $2
+                   and id > coalesce($3, '00000000-0000-0000-0000-000000000000')
+                 order by id
+                 limit 100
+             ) as c
+             cross join lateral (
+                 select count(*) as number from (
+                     select from test_report
+                     where customer_id = $1 and test_case_id = c.id
+                     limit $4::bigint
+                 ) as report
+             ) as r
+         ) as measured
+         where before < $4::bigint
+         order by id",
     );
-    Ok(cases.bind(customer).bind(project).bind(after).fetch_all(db).await?)
+    let cases = cases.bind(customer).bind(project).bind(after).bind(MOST_REPORTS);
+    Ok(cases.fetch_all(db).await?)
 }
 
 /// Returns those of executed test cases that are stored nowhere, with their projects. Those of deleted projects
