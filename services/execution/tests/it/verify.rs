@@ -2,10 +2,13 @@
 
 mod sequences;
 
+use std::time::Duration;
+
 use anyhow::Result;
 use assay_proto::execution::{MuteInput, ReviewInput};
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
+use tokio::time::timeout;
 
 use crate::{
     changes::{failed, passed, reports, run},
@@ -185,6 +188,20 @@ async fn a_canceled_execution_stays_canceled() -> Result<()> {
     assert_eq!(world.differences().await?, 0);
     assert_eq!(assay_execution::rebuild(&world.db).await?, 0);
     assert_eq!(world.execution(&execution.id).await?.result, canceled.result);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_rebuild_of_right_counters_does_not_wait_for_uploads() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    world.start().await?;
+    let mut upload = assay_database::begin(&world.db).await?;
+    let count = "update test_case_counter set executions = executions";
+    assert_eq!(sqlx::query(count).execute(&mut *upload).await?.rows_affected(), 1);
+
+    let rebuilt = timeout(Duration::from_secs(30), assay_execution::rebuild(&world.db)).await;
+    assert_eq!(rebuilt.expect("the rebuild waits for the upload")?, 0);
     Ok(())
 }
 
