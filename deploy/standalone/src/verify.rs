@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use anyhow::Result;
 use assay_catalog::{Executed, Source, Wrong};
-use assay_database::connect_options;
+use assay_database::command_options;
 use assay_events::{KnownExecutions, KnownReports};
 use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId};
 use secrecy::SecretString;
@@ -47,7 +47,7 @@ pub struct Compared {
 }
 
 async fn connect(database: &SecretString) -> Result<PgPool> {
-    Ok(PgPool::connect_with(connect_options(database)?).await?)
+    Ok(PgPool::connect_with(command_options(database)?).await?)
 }
 
 /// Compares the database of the execution service with the recorded results, and that of the catalog
