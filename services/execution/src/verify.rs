@@ -16,8 +16,8 @@ use assay_ledger::{execution, failure, settle::events::events, test_report};
 use assay_proto::{CustomerId, ExecutionId, Fault};
 use sqlx::PgPool;
 
-use self::examined::Examined;
 pub use self::published::{executed_cases, executions_of, reports_of};
+use self::{compare::Difference, examined::Examined};
 
 const REBUILT: ExecutionAction = ExecutionAction::Rebuilt;
 
@@ -31,16 +31,9 @@ pub async fn verify(
     loop {
         let slice = store::executions(db, after).await?;
         for (customer, id) in &slice {
-            let mut tx = begin(db).await?;
-            sqlx::query("set transaction isolation level repeatable read, read only")
-                .execute(&mut *tx)
-                .await?;
-            let stored = match execution::store::find(&mut *tx, *customer, None, *id).await {
-                // Deleted meanwhile.
-                Err(Fault::NotFound(_)) => continue,
-                stored => stored?,
-            };
-            for difference in Examined::of(&mut tx, *customer, stored).await?.differences() {
+            let found = examine(db, *customer, *id).await.map_err(|fault| naming(*id, fault))?;
+            let Some(found) = found else { continue };
+            for difference in found {
                 report(&difference);
                 differences += 1;
             }
@@ -62,6 +55,31 @@ pub async fn verify(
     }
 }
 
+/// Returns the differences of an execution; `None` if it was deleted meanwhile.
+async fn examine(
+    db: &PgPool,
+    customer: CustomerId,
+    id: ExecutionId,
+) -> Result<Option<Vec<Difference>>, Fault> {
+    let mut tx = begin(db).await?;
+    sqlx::query("set transaction isolation level repeatable read, read only")
+        .execute(&mut *tx)
+        .await?;
+    let stored = match execution::store::find(&mut *tx, customer, None, id).await {
+        Err(Fault::NotFound(_)) => return Ok(None),
+        stored => stored?,
+    };
+    Ok(Some(Examined::of(&mut tx, customer, stored).await?.differences()))
+}
+
+/// Returns the fault of an execution with its id, so that an operator finds what cannot be read.
+fn naming(id: ExecutionId, fault: Fault) -> Fault {
+    match fault {
+        Fault::Internal(cause) => Fault::internal(format!("execution {id}: {cause}")),
+        fault => fault,
+    }
+}
+
 /// Repairs the stored state from the results, and publishes the state of every execution again.
 /// Locks each execution in a transaction of its own, like results do. Returns the number of changed
 /// rows.
@@ -70,7 +88,8 @@ pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
     loop {
         let slice = store::executions(db, after).await?;
         for (customer, id) in &slice {
-            repaired += rebuild_execution(db, *customer, *id).await?;
+            let done = rebuild_execution(db, *customer, *id).await;
+            repaired += done.map_err(|fault| naming(*id, fault))?;
         }
         if slice.len() < store::SLICE {
             return Ok(repaired

@@ -209,10 +209,14 @@ async fn a_rebuild_of_right_counters_does_not_wait_for_uploads() -> Result<()> {
 async fn an_execution_that_cannot_be_read_is_not_taken_for_one_without_differences() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
-    world.start().await?;
+    let execution = world.start().await?;
     assert_eq!(assay_execution::verify(&world.db, |_| ()).await?, (1, 0));
 
     world.change("update execution set mode = 'Unknown'").await?;
-    assert!(world.differences().await.is_err(), "the execution was left out");
+    let failed = world.differences().await.expect_err("the execution was left out");
+    assert!(format!("{failed:#}").contains(&execution.id), "{failed:#}");
+    let failed = assay_execution::rebuild(&world.db).await.map_err(anyhow::Error::from);
+    let failed = failed.expect_err("the execution cannot be repaired");
+    assert!(format!("{failed:#}").contains(&execution.id), "{failed:#}");
     Ok(())
 }
