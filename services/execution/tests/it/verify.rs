@@ -206,6 +206,27 @@ async fn a_rebuild_of_right_counters_does_not_wait_for_uploads() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_rebuild_waits_while_many_events_are_unpublished() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    world.start().await?;
+    world
+        .change(
+            "insert into outbox (event_id, customer_id, record, noun, action, data, trace)
+             select gen_random_uuid(), customer_id, id::text, 'execution', 'requested', '{}', '{}'
+             from execution, generate_series(1, 6000)",
+        )
+        .await?;
+    let rebuilt = timeout(Duration::from_millis(500), assay_execution::rebuild(&world.db)).await;
+    assert!(rebuilt.is_err(), "the events of users would wait behind those of the rebuild");
+
+    world.change("update outbox set published_at = now()").await?;
+    assert_eq!(assay_execution::rebuild(&world.db).await?, 0);
+    assert!(assay_events::unpublished(&world.db).await? > 0, "the state is published");
+    Ok(())
+}
+
+#[tokio::test]
 async fn an_execution_that_cannot_be_read_is_not_taken_for_one_without_differences() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
