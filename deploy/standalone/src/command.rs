@@ -1,7 +1,10 @@
 //! Commands for operators of a running Assay.
 
 use anyhow::{Context, Result, bail};
-use assay::backends::{BackendConfig, SERVICES};
+use assay::{
+    Compared,
+    backends::{BackendConfig, SERVICES},
+};
 use assay_database::connect_options;
 use assay_events::command::{NatsCommand, Replay};
 use assay_transfer::{Export, Import};
@@ -66,12 +69,12 @@ async fn rotate_keys(backends: &BackendConfig) -> Result<()> {
 
 async fn verify(backends: &BackendConfig) -> Result<()> {
     let [execution, catalog] = backends.compared_databases()?;
-    let differences =
+    let Compared { executions, projects, differences } =
         assay::verify(&execution, &catalog, |difference| println!("{difference}")).await?;
     if differences > 0 {
         bail!("{differences} differences; run `rebuild` to repair them");
     }
-    println!("No differences");
+    println!("No differences. Compared executions: {executions}, projects: {projects}");
     Ok(())
 }
 

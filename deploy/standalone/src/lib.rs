@@ -13,5 +13,5 @@ pub use self::{
     backends::Backends,
     programs::Assay,
     settings::Settings,
-    verify::{rebuild, verify},
+    verify::{Compared, rebuild, verify},
 };

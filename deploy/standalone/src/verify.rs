@@ -3,8 +3,8 @@
 use std::fmt::Display;
 
 use anyhow::Result;
-use assay_catalog::{Source, Wrong};
-use assay_database::connect_options;
+use assay_catalog::{Executed, Source, Wrong};
+use assay_database::command_options;
 use assay_events::{KnownExecutions, KnownReports};
 use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId};
 use secrecy::SecretString;
@@ -14,6 +14,13 @@ use sqlx::PgPool;
 struct Executions(PgPool);
 
 impl Source for Executions {
+    async fn executed(
+        &self,
+        after: Option<(CustomerId, TestCaseId)>,
+    ) -> Result<Vec<Executed>, Fault> {
+        assay_execution::executed_cases(&self.0, after).await
+    }
+
     async fn reports(
         &self,
         customer: CustomerId,
@@ -31,23 +38,31 @@ impl Source for Executions {
     }
 }
 
+/// The number of executions and projects that were compared, and of differences.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared {
+    pub executions: u64,
+    pub projects: u64,
+    pub differences: u64,
+}
+
 async fn connect(database: &SecretString) -> Result<PgPool> {
-    Ok(PgPool::connect_with(connect_options(database)?).await?)
+    Ok(PgPool::connect_with(command_options(database)?).await?)
 }
 
 /// Compares the database of the execution service with the recorded results, and that of the catalog
-/// with both. Calls `report` for each difference and returns their number. While tests are executed,
-/// changes that the catalog has not received yet are reported, too.
+/// with both. Calls `report` for each difference. While tests are executed, changes that the catalog has
+/// not received yet are reported, too.
 pub async fn verify(
     execution: &SecretString,
     catalog: &SecretString,
     mut report: impl FnMut(&dyn Display),
-) -> Result<u64> {
+) -> Result<Compared> {
     let (execution, catalog) = (connect(execution).await?, connect(catalog).await?);
-    let differences = assay_execution::verify(&execution, &mut report).await?;
-    let of_catalog =
+    let (executions, differences) = assay_execution::verify(&execution, &mut report).await?;
+    let (projects, of_catalog) =
         assay_catalog::verify(&catalog, &Executions(execution), Wrong::Kept, &mut report).await?;
-    Ok(differences + of_catalog)
+    Ok(Compared { executions, projects, differences: differences + of_catalog })
 }
 
 /// Recomputes stored execution data from the results, and the catalog from both. Returns the number of
@@ -56,5 +71,6 @@ pub async fn rebuild(execution: &SecretString, catalog: &SecretString) -> Result
     let (execution, catalog) = (connect(execution).await?, connect(catalog).await?);
     let repaired = assay_execution::rebuild(&execution).await?;
     let source = Executions(execution);
-    Ok(repaired + assay_catalog::verify(&catalog, &source, Wrong::Repaired, |_| ()).await?)
+    let (_, of_catalog) = assay_catalog::verify(&catalog, &source, Wrong::Repaired, |_| ()).await?;
+    Ok(repaired + of_catalog)
 }

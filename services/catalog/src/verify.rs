@@ -20,8 +20,17 @@ use crate::{
     reactions::{execution_changed, replace, show_status},
 };
 
+/// A test case that has results, with the project of the latest ones. None if it was deleted.
+pub type Executed = (CustomerId, TestCaseId, Option<ProjectId>);
+
 /// The execution service, with what it knows.
 pub trait Source: Sync {
+    /// Lists the next test cases that have results, of all customers. None are left if it is empty.
+    fn executed(
+        &self,
+        after: Option<(CustomerId, TestCaseId)>,
+    ) -> impl Future<Output = Result<Vec<Executed>, Fault>> + Send;
+
     fn reports(
         &self,
         customer: CustomerId,
@@ -42,17 +51,22 @@ pub enum Wrong {
     Repaired,
 }
 
+/// The remedy for a record that the catalog lacks, as after the restore of an older backup than that of the
+/// execution service.
+const RESTORE: &str = "restore a later backup of the catalog; `rebuild` does not create it";
+
 /// The contents of records that executions determine, by table and id.
 type Shown = BTreeMap<(String, Uuid), Value>;
 
-/// Reports each record that shows something wrong, repairs it if asked for, and returns their number.
+/// Reports each record that shows something wrong, and repairs it if asked for. Returns the number of projects
+/// that were compared, and that of wrong records.
 pub async fn verify(
     db: &PgPool,
     source: &impl Source,
     wrong: Wrong,
     mut report: impl FnMut(&dyn Display),
-) -> Result<u64, Fault> {
-    let (mut differences, mut after) = (0, None);
+) -> Result<(u64, u64), Fault> {
+    let (mut compared, mut differences, mut after) = (0, 0, None);
     loop {
         let projects = store::projects(db, after).await?;
         for (customer, project) in &projects {
@@ -66,10 +80,14 @@ pub async fn verify(
             }
             differences +=
                 verify_project(db, source, wrong, (customer, project), &mut report).await?;
+            compared += 1;
         }
         after = projects.last().copied();
         if after.is_none() {
-            return Ok(differences);
+            if wrong == Wrong::Kept {
+                differences += find_lacking(db, source, &mut report).await?;
+            }
+            return Ok((compared, differences));
         }
     }
 }
@@ -110,7 +128,34 @@ async fn verify_project(
         show_status(&mut tx, customer, changed).await?;
     }
     let after = store::shown_by_project(&mut tx, customer, project).await?;
-    finish(tx, wrong, &before, &after, report).await
+    let mut differences = 0;
+    if wrong == Wrong::Kept {
+        for id in store::lacking_sets(&mut tx, customer, &executions).await? {
+            report(&format!("test set {id}: has executions, but the catalog lacks it: {RESTORE}"));
+            differences += 1;
+        }
+    }
+    Ok(differences + finish(tx, wrong, &before, &after, report).await?)
+}
+
+/// Reports each test case that has results, but that the catalog lacks. Returns their number.
+async fn find_lacking(
+    db: &PgPool,
+    source: &impl Source,
+    report: &mut impl FnMut(&dyn Display),
+) -> Result<u64, Fault> {
+    let (mut differences, mut after) = (0, None);
+    loop {
+        let executed = source.executed(after).await?;
+        let Some((customer, last, _)) = executed.last().copied() else { return Ok(differences) };
+        after = Some((customer, last));
+        for (id, project) in store::lacking_cases(db, &executed).await? {
+            report(&format!(
+                "test case {id}: has results in project {project}, but the catalog lacks it: {RESTORE}"
+            ));
+            differences += 1;
+        }
+    }
 }
 
 /// Locks a project against all other writers. Returns `None` if it was deleted.

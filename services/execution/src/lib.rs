@@ -96,7 +96,7 @@ pub use self::{
     quota::{Quota, QuotaConfig, Usage, list as list_usage},
     reportportal::Launches,
     retention::enforce_retention,
-    verify::{executions_of, rebuild, reports_of, verify},
+    verify::{executed_cases, executions_of, rebuild, reports_of, verify},
     waiting::publish_waiting,
 };
 use self::{

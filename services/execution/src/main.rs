@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use assay_auth::SealConfig;
-use assay_database::{DatabaseConfig, Migrate, connect_options};
+use assay_database::{DatabaseConfig, Migrate, command_options};
 use assay_events::command::Replay;
 use assay_runtime::{CommandLine, run_with_commands};
 use assay_work::WorkCommand;
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
 async fn run(command: Command, command_line: &CommandLine) -> anyhow::Result<()> {
     let database = command_line.read::<DatabaseConfig>();
     let url = &database.database_url;
-    let connect = async || anyhow::Ok(PgPool::connect_with(connect_options(url)?).await?);
+    let connect = async || anyhow::Ok(PgPool::connect_with(command_options(url)?).await?);
     match command {
         Command::Migrate(migrate) => {
             println!("{}", migrate.run(&database, &assay_execution::migrations()).await?);
@@ -53,12 +53,13 @@ async fn run(command: Command, command_line: &CommandLine) -> anyhow::Result<()>
         }
         Command::Verify => {
             let report = |difference: &dyn std::fmt::Display| println!("{difference}");
-            let differences = assay_execution::verify(&connect().await?, report).await?;
+            let (executions, differences) =
+                assay_execution::verify(&connect().await?, report).await?;
             anyhow::ensure!(
                 differences == 0,
                 "{differences} differences; run `rebuild` to repair them"
             );
-            println!("No differences");
+            println!("No differences. Compared executions: {executions}");
         }
         Command::Usage => {
             assay_execution::list_usage(&connect().await?, |usage| println!("{usage}")).await?;

@@ -8,39 +8,48 @@ mod examined;
 mod published;
 mod store;
 
-use std::fmt::Display;
+use std::{
+    fmt::Display,
+    time::{Duration, Instant},
+};
 
 use assay_database::begin;
-use assay_events::{ExecutionAction, ReportsAction, publish_all};
+use assay_events::{ExecutionAction, ReportsAction, is_behind, publish_all, unpublished};
 use assay_ledger::{execution, failure, settle::events::events, test_report};
 use assay_proto::{CustomerId, ExecutionId, Fault};
 use sqlx::PgPool;
+use tokio::time::sleep;
 
-use self::examined::Examined;
-pub use self::published::{executions_of, reports_of};
+pub use self::published::{executed_cases, executions_of, reports_of};
+use self::{compare::Difference, examined::Examined};
 
 const REBUILT: ExecutionAction = ExecutionAction::Rebuilt;
 
-/// Calls `report` with each difference between the stored state and the results. Returns their
-/// number.
-pub async fn verify(db: &PgPool, mut report: impl FnMut(&dyn Display)) -> Result<u64, Fault> {
-    let (mut differences, mut after) = (0, None);
+/// Maximum number of unpublished events before an execution is rebuilt, so that the events of users do not wait
+/// behind those of all executions.
+const UNPUBLISHED: i64 = 5000;
+
+/// Pause between two checks for unpublished events, and time without progress after which they are not awaited.
+const PAUSE: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// Calls `report` with each difference between the stored state and the results. Returns the number of
+/// executions that were compared, and that of differences.
+pub async fn verify(
+    db: &PgPool,
+    mut report: impl FnMut(&dyn Display),
+) -> Result<(u64, u64), Fault> {
+    let (mut executions, mut differences, mut after) = (0, 0, None);
     loop {
         let slice = store::executions(db, after).await?;
         for (customer, id) in &slice {
-            let mut tx = begin(db).await?;
-            sqlx::query("set transaction isolation level repeatable read, read only")
-                .execute(&mut *tx)
-                .await?;
-            let stored = match execution::store::find(&mut *tx, *customer, None, *id).await {
-                // Deleted meanwhile.
-                Err(Fault::NotFound(_)) => continue,
-                stored => stored?,
-            };
-            for difference in Examined::of(&mut tx, *customer, stored).await?.differences() {
+            let found = examine(db, *customer, *id).await.map_err(|fault| naming(*id, fault))?;
+            let Some(found) = found else { continue };
+            for difference in found {
                 report(&difference);
                 differences += 1;
             }
+            executions += 1;
         }
         if slice.len() < store::SLICE {
             let sums = [
@@ -52,21 +61,48 @@ pub async fn verify(db: &PgPool, mut report: impl FnMut(&dyn Display)) -> Result
                 report(difference);
                 differences += 1;
             }
-            return Ok(differences);
+            return Ok((executions, differences));
         }
         after = slice.last().copied();
     }
 }
 
+/// Returns the differences of an execution; `None` if it was deleted meanwhile.
+async fn examine(
+    db: &PgPool,
+    customer: CustomerId,
+    id: ExecutionId,
+) -> Result<Option<Vec<Difference>>, Fault> {
+    let mut tx = begin(db).await?;
+    sqlx::query("set transaction isolation level repeatable read, read only")
+        .execute(&mut *tx)
+        .await?;
+    let stored = match execution::store::find(&mut *tx, customer, None, id).await {
+        Err(Fault::NotFound(_)) => return Ok(None),
+        stored => stored?,
+    };
+    Ok(Some(Examined::of(&mut tx, customer, stored).await?.differences()))
+}
+
+/// Returns the fault of an execution with its id, so that an operator finds what cannot be read.
+fn naming(id: ExecutionId, fault: Fault) -> Fault {
+    match fault {
+        Fault::Internal(cause) => Fault::internal(format!("execution {id}: {cause}")),
+        fault => fault,
+    }
+}
+
 /// Repairs the stored state from the results, and publishes the state of every execution again.
-/// Locks each execution in a transaction of its own, like results do. Returns the number of changed
-/// rows.
+/// Locks each execution in a transaction of its own, like results do, and waits while many events are
+/// unpublished. Returns the number of changed rows.
 pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
     let (mut repaired, mut after) = (0, None);
     loop {
         let slice = store::executions(db, after).await?;
         for (customer, id) in &slice {
-            repaired += rebuild_execution(db, *customer, *id).await?;
+            wait_for_relay(db).await?;
+            let done = rebuild_execution(db, *customer, *id).await;
+            repaired += done.map_err(|fault| naming(*id, fault))?;
         }
         if slice.len() < store::SLICE {
             return Ok(repaired
@@ -76,6 +112,21 @@ pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
         }
         after = slice.last().copied();
     }
+}
+
+/// Waits while many events are unpublished. Fails if their number does not fall.
+async fn wait_for_relay(db: &PgPool) -> Result<(), Fault> {
+    let (mut least, mut since) = (i64::MAX, Instant::now());
+    while is_behind(db, UNPUBLISHED).await? {
+        let waiting = unpublished(db).await?;
+        if waiting < least {
+            (least, since) = (waiting, Instant::now());
+        } else if since.elapsed() > PATIENCE {
+            return Err(Fault::Unavailable("the relay of events"));
+        }
+        sleep(PAUSE).await;
+    }
+    Ok(())
 }
 
 async fn rebuild_execution(

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::Context;
 use assay_auth::{Grant, Issuer, Seal, SealConfig, SigningKey, Verifier};
-use assay_database::connect_options;
+use assay_database::command_options;
 use assay_proto::Fault;
 use assay_runtime::Runtime;
 use jsonwebtoken::jwk::JwkSet;
@@ -114,7 +114,7 @@ impl Keys {
 /// until their tokens have expired. Running programs read the new key within seconds.
 pub async fn rotate_keys(database_url: &SecretString, seal: &SealConfig) -> anyhow::Result<String> {
     let seal = Seal::new(seal)?;
-    let mut db = PgConnection::connect_with(&connect_options(database_url)?).await?;
+    let mut db = PgConnection::connect_with(&command_options(database_url)?).await?;
     let mut tx = db.begin().await?;
     let kid = create(&mut tx, &seal, NOTICE).await?;
     store::retire_all_but(&mut tx, &kid).await?;
@@ -126,7 +126,7 @@ pub async fn rotate_keys(database_url: &SecretString, seal: &SealConfig) -> anyh
 /// one.
 pub async fn reseal(database_url: &SecretString, seal: &SealConfig) -> anyhow::Result<u64> {
     let seal = Seal::new(seal)?;
-    let mut db = PgConnection::connect_with(&connect_options(database_url)?).await?;
+    let mut db = PgConnection::connect_with(&command_options(database_url)?).await?;
     let mut tx = db.begin().await?;
     let mut count = 0;
     for (kid, sealed) in store::lock_all(&mut tx).await? {

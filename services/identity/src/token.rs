@@ -10,8 +10,8 @@ use assay_database::begin;
 use assay_proto::{
     CustomerId, Fault, Permission, Permissions, Timestamp,
     identity::{
-        ExchangeApiTokenRequest, KeySet, ListRevocationsRequest, LoginInput, LoginRequest,
-        RefineRequest, RevocationList, StreamToken, Token, token_service_server,
+        ExchangeApiTokenRequest, KeySet, ListRevocationsReply, ListRevocationsRequest, LoginInput,
+        LoginRequest, RefineRequest, StreamToken, Token, token_service_server,
     },
 };
 use assay_records::Check;
@@ -179,11 +179,11 @@ impl token_service_server::TokenService for TokenService {
     async fn list_revocations(
         &self,
         request: Request<ListRevocationsRequest>,
-    ) -> Result<Response<RevocationList>, Status> {
+    ) -> Result<Response<ListRevocationsReply>, Status> {
         let items = revocation::list(&self.db, request.get_ref().after).await?;
         let expired_until =
             if items.is_empty() { 0 } else { revocation::expired_until(&self.db).await? };
-        Ok(Response::new(RevocationList { items, expired_until }))
+        Ok(Response::new(ListRevocationsReply { items, expired_until }))
     }
 }
 

@@ -5,7 +5,7 @@ mod execution;
 mod file;
 mod stored_file;
 
-use std::path::PathBuf;
+use std::{collections::HashSet, path::PathBuf};
 
 use anyhow::{Result, bail};
 use serde::Deserialize;
@@ -99,6 +99,13 @@ pub(crate) async fn find_project(interface: &Interface, sought: &str) -> Result<
         [] => bail!("no such project: {sought}"),
         _ => bail!("several projects have the name {sought}; use the id"),
     }
+}
+
+/// Returns those of the ids that an interrupted export has not written. Some may be older than what it has: an
+/// execution that has ended meanwhile, or one that was imported.
+fn missing(all: &[Uuid], before: &[Listed]) -> Vec<Uuid> {
+    let before: HashSet<Uuid> = before.iter().map(|listed| listed.id).collect();
+    all.iter().copied().filter(|id| !before.contains(id)).collect()
 }
 
 /// Returns the ids of the records of these lists, oldest first.

@@ -35,8 +35,10 @@ async fn change(database: &SecretString, statement: &str) {
 async fn differences(world: &World) -> Vec<String> {
     let [catalog, execution] = world.catalog_and_execution();
     let mut found = Vec::new();
-    let count = assay::verify(execution, catalog, |one| found.push(one.to_string())).await.unwrap();
-    assert_eq!(usize::try_from(count).unwrap(), found.len());
+    let compared =
+        assay::verify(execution, catalog, |one| found.push(one.to_string())).await.unwrap();
+    assert_eq!(usize::try_from(compared.differences).unwrap(), found.len());
+    assert!(compared.executions > 0 && compared.projects > 0, "{compared:?}");
     found
 }
 
@@ -160,6 +162,16 @@ async fn damages_of_the_catalog_are_found_and_repaired() {
         assay::rebuild(execution, catalog).await.unwrap();
         assert_eq!(differences(&world).await, [""; 0], "{damage}");
         assert_eq!(shown().await, right, "{damage}");
+    }
+
+    // As a backup of the catalog from before the upload.
+    for table in ["test_report", "test_set_case", "test_plan", "test_case", "test_set"] {
+        change(catalog, &format!("delete from {table}")).await;
+    }
+    let found = differences(&world).await;
+    for (noun, number) in [("test case ", 3), ("test set ", 1)] {
+        let lacking = |one: &&String| one.starts_with(noun) && one.contains("the catalog lacks it");
+        assert_eq!(found.iter().filter(lacking).count(), number, "{found:#?}");
     }
     world.stop().await;
 }

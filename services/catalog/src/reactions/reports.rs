@@ -28,13 +28,13 @@ pub async fn reports_changed(
     if !project::store::lock_if_exists(tx, customer, id).await? {
         return Ok(());
     }
-    upsert(tx, customer, changed, &reports).await?;
+    upsert(tx, customer, NEWER, changed, &reports).await?;
     update_test_cases(tx, customer, &cases(&reports)?).await?;
     update_project(tx, customer, changed, &reports).await
 }
 
 /// Replaces the reports of test cases, except those that are pending again: these keep their last
-/// state. The project is locked.
+/// state. Writes only what differs, so that a comparison of all reports does not. The project is locked.
 pub(crate) async fn replace(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -42,13 +42,19 @@ pub(crate) async fn replace(
     ended: &[ReportsChanged],
     pending: &[Uuid],
 ) -> Result<(), Fault> {
+    let mut known = pending.to_vec();
+    for report in ended.iter().flat_map(|changed| &changed.reports) {
+        known.push(TestReportId::from_field("Id", &report.id)?.0);
+    }
     let remove = sqlx::query(
         "delete from test_report
-         where customer_id = $1 and test_case_id = any($2) and id <> all($3)",
+         where customer_id = $1 and test_case_id = any($2) and not exists (
+             select from unnest($3::uuid[]) as known (id) where known.id = test_report.id
+         )",
     );
-    remove.bind(customer).bind(cases).bind(pending).execute(&mut **tx).await?;
+    remove.bind(customer).bind(cases).bind(known).execute(&mut **tx).await?;
     for changed in ended {
-        upsert(tx, customer, changed, &newest(&changed.reports)).await?;
+        upsert(tx, customer, DIFFERENT, changed, &newest(&changed.reports)).await?;
     }
     update_test_cases(tx, customer, cases).await
 }
@@ -76,51 +82,66 @@ fn newest(reports: &[ReportState]) -> Vec<&ReportState> {
     newest
 }
 
-/// Stores the reports, except those of which a newer revision is stored.
+/// Returns a statement that stores reports. It writes those that are stored only if a condition holds.
+macro_rules! statement {
+    ($condition:literal) => {
+        concat!(
+            "insert into test_report (customer_id, software_name, software_identifier, id,
+                 test_case_id, test_plan_id, execution_number, result, status, start_date_time,
+                 finish_date_time, average_duration_in_sec, revision)
+             select $1, $2, $3, id, test_case_id, test_plan_id, execution_number, result, status,
+                    start_date_time, finish_date_time, average_duration_in_sec, revision
+             from unnest($4::uuid[], $5::uuid[], $6::uuid[], $7::int[], $8::text[], $9::text[],
+                         $10::timestamptz[], $11::timestamptz[], $12::float8[], $13::bigint[])
+                 as report (id, test_case_id, test_plan_id, execution_number, result, status,
+                            start_date_time, finish_date_time, average_duration_in_sec, revision)
+             on conflict on constraint test_report_pkey do update
+             set software_name = excluded.software_name,
+                 software_identifier = excluded.software_identifier,
+                 test_case_id = excluded.test_case_id, test_plan_id = excluded.test_plan_id,
+                 execution_number = excluded.execution_number, result = excluded.result,
+                 status = excluded.status, start_date_time = excluded.start_date_time,
+                 finish_date_time = excluded.finish_date_time,
+                 average_duration_in_sec = excluded.average_duration_in_sec,
+                 revision = excluded.revision
+             where ",
+            $condition
+        )
+    };
+}
+
+/// Stores reports, except those of which a newer revision is stored.
+const NEWER: &str = statement!("test_report.revision <= excluded.revision");
+
+/// Stores reports as they are, whatever is stored.
+const DIFFERENT: &str = statement!("test_report.* is distinct from excluded.*");
+
+/// Stores the reports with one of these statements.
 async fn upsert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
+    statement: &'static str,
     changed: &ReportsChanged,
     reports: &[&ReportState],
 ) -> Result<(), Fault> {
     let plans: Vec<TestPlanId> =
         ids(reports, |report| TestPlanId::from_field("TestPlanId", &report.test_plan_id))?;
-    sqlx::query(
-        "insert into test_report (customer_id, software_name, software_identifier, id,
-             test_case_id, test_plan_id, execution_number, result, status, start_date_time,
-             finish_date_time, average_duration_in_sec, revision)
-         select $1, $2, $3, id, test_case_id, test_plan_id, execution_number, result, status,
-                start_date_time, finish_date_time, average_duration_in_sec, revision
-         from unnest($4::uuid[], $5::uuid[], $6::uuid[], $7::int[], $8::text[], $9::text[],
-                     $10::timestamptz[], $11::timestamptz[], $12::float8[], $13::bigint[])
-             as report (id, test_case_id, test_plan_id, execution_number, result, status,
-                        start_date_time, finish_date_time, average_duration_in_sec, revision)
-         on conflict on constraint test_report_pkey do update
-         set software_name = excluded.software_name,
-             software_identifier = excluded.software_identifier,
-             test_case_id = excluded.test_case_id, test_plan_id = excluded.test_plan_id,
-             execution_number = excluded.execution_number, result = excluded.result,
-             status = excluded.status, start_date_time = excluded.start_date_time,
-             finish_date_time = excluded.finish_date_time,
-             average_duration_in_sec = excluded.average_duration_in_sec,
-             revision = excluded.revision
-         where test_report.revision <= excluded.revision",
-    )
-    .bind(customer)
-    .bind(&changed.software_name)
-    .bind(&changed.software_identifier)
-    .bind(ids(reports, |report| TestReportId::from_field("Id", &report.id))?)
-    .bind(cases(reports)?)
-    .bind(plans)
-    .bind(column(reports, |report| report.execution_number))
-    .bind(column(reports, |report| name_of(report.result())))
-    .bind(column(reports, |report| name_of(report.status())))
-    .bind(column(reports, |report| report.start_date_time))
-    .bind(column(reports, |report| report.finish_date_time))
-    .bind(column(reports, |report| report.average_duration_in_sec))
-    .bind(column(reports, |report| report.revision))
-    .execute(&mut **tx)
-    .await?;
+    sqlx::query(statement)
+        .bind(customer)
+        .bind(&changed.software_name)
+        .bind(&changed.software_identifier)
+        .bind(ids(reports, |report| TestReportId::from_field("Id", &report.id))?)
+        .bind(cases(reports)?)
+        .bind(plans)
+        .bind(column(reports, |report| report.execution_number))
+        .bind(column(reports, |report| name_of(report.result())))
+        .bind(column(reports, |report| name_of(report.status())))
+        .bind(column(reports, |report| report.start_date_time))
+        .bind(column(reports, |report| report.finish_date_time))
+        .bind(column(reports, |report| report.average_duration_in_sec))
+        .bind(column(reports, |report| report.revision))
+        .execute(&mut **tx)
+        .await?;
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 //! the versions of their records change, so this is possible at any time.
 
 use assay_auth::{Seal, SealConfig};
-use assay_database::connect_options;
+use assay_database::command_options;
 use assay_proto::{CustomerId, Fault, Variable};
 use secrecy::SecretString;
 use sqlx::{AssertSqlSafe, Connection, Decode, Encode, PgConnection, Postgres, Type, types::Json};
@@ -17,7 +17,7 @@ const BATCH: i64 = 500;
 /// Running programs must know that key beforehand, and can keep running.
 pub async fn reseal(database_url: &SecretString, seal: &SealConfig) -> anyhow::Result<u64> {
     let seal = Seal::new(seal)?;
-    let mut db = PgConnection::connect_with(&connect_options(database_url)?).await?;
+    let mut db = PgConnection::connect_with(&command_options(database_url)?).await?;
     let password = |id: Uuid, stored: &String| {
         if stored.is_empty() {
             return Ok(None);

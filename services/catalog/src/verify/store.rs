@@ -1,10 +1,10 @@
 //! The contents of records that executions determine, in PostgreSQL, of all customers.
 
-use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId};
+use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId, TestSetId, events::ExecutionChanged};
 use sqlx::{PgExecutor, PgTransaction};
 use uuid::Uuid;
 
-use super::Shown;
+use super::{Executed, Shown};
 
 /// Lists up to 100 projects after another one.
 pub(super) async fn projects(
@@ -24,7 +24,11 @@ pub(super) async fn projects(
     Ok(projects.bind(customer).bind(id).fetch_all(db).await?)
 }
 
-/// Lists up to 100 test cases of a project after another one, archived and deleted ones included.
+/// Number of reports after which no further test case is compared at once.
+const MOST_REPORTS: i64 = 10_000;
+
+/// Lists up to 100 test cases of a project after another one, archived and deleted ones included. Fewer if
+/// they have many reports, which are compared in memory, while the project is locked.
 pub(super) async fn cases(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -32,13 +36,77 @@ pub(super) async fn cases(
     after: Option<TestCaseId>,
 ) -> Result<Vec<TestCaseId>, Fault> {
     let cases = sqlx::query_scalar(
-        "select id from test_case
-         where customer_id = $1 and project_id = $2
-           and id > coalesce($3, '00000000-0000-0000-0000-000000000000')
-         order by id
-         limit 100",
+        "select id from (
+             select c.id, sum(r.number) over (order by c.id) - r.number as before
+             from (
+                 select id from test_case
+                 where customer_id = $1 and project_id = $2
+                   and id > coalesce($3, '00000000-0000-0000-0000-000000000000')
+                 order by id
+                 limit 100
+             ) as c
+             cross join lateral (
+                 select count(*) as number from (
+                     select from test_report
+                     where customer_id = $1 and test_case_id = c.id
+                     limit $4::bigint
+                 ) as report
+             ) as r
+         ) as measured
+         where before < $4::bigint
+         order by id",
     );
-    Ok(cases.bind(customer).bind(project).bind(after).fetch_all(db).await?)
+    let cases = cases.bind(customer).bind(project).bind(after).bind(MOST_REPORTS);
+    Ok(cases.fetch_all(db).await?)
+}
+
+/// Returns those of executed test cases that are stored nowhere, with their projects. Those of deleted projects
+/// may have been removed.
+pub(super) async fn lacking_cases(
+    db: impl PgExecutor<'_>,
+    executed: &[Executed],
+) -> Result<Vec<(TestCaseId, ProjectId)>, Fault> {
+    let (mut customers, mut ids, mut projects) = (Vec::new(), Vec::new(), Vec::new());
+    for (customer, id, project) in executed {
+        if let Some(project) = project {
+            customers.push(*customer);
+            ids.push(*id);
+            projects.push(*project);
+        }
+    }
+    let lacking = sqlx::query_as(
+        "select executed.id, executed.project_id
+         from unnest($1::uuid[], $2::uuid[], $3::uuid[]) as executed (customer_id, id, project_id)
+         where not exists (
+                 select from test_case c
+                 where c.customer_id = executed.customer_id and c.id = executed.id
+             )
+           and not exists (
+                 select from project p
+                 where p.customer_id = executed.customer_id and p.id = executed.project_id
+                   and p.deleted_at is not null
+             )
+         order by executed.project_id, executed.id",
+    );
+    Ok(lacking.bind(customers).bind(ids).bind(projects).fetch_all(db).await?)
+}
+
+/// Returns the test sets of executions that are stored nowhere.
+pub(super) async fn lacking_sets(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    executions: &[ExecutionChanged],
+) -> Result<Vec<TestSetId>, Fault> {
+    let set = |one: &ExecutionChanged| TestSetId::from_field("TestSetId", &one.test_set_id);
+    let sets: Vec<TestSetId> = executions.iter().map(set).collect::<Result<_, Fault>>()?;
+    let lacking = sqlx::query_scalar(
+        "select distinct id from unnest($2::uuid[]) as executed (id)
+         where not exists (
+             select from test_set s where s.customer_id = $1 and s.id = executed.id
+         )
+         order by id",
+    );
+    Ok(lacking.bind(customer).bind(sets).fetch_all(&mut **tx).await?)
 }
 
 /// Returns the reports of test cases, and what these show of them.

@@ -30,4 +30,5 @@ mod test_case;
 mod test_plan;
 mod test_set;
 mod user;
+mod verify;
 mod world;

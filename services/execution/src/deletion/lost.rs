@@ -18,7 +18,8 @@ pub const CUSTOMERS: &str = "
     )
     limit $3";
 
-/// The next projects of customers. Active and archived executions have an index each.
+/// The next projects of customers. Active and archived executions have an index each. A project may have pools
+/// with secrets, or monitors, before its first execution.
 pub const PROJECTS: &str = "
     with recursive active (customer_id, project_id) as (
         (select customer_id, project_id from execution
@@ -48,6 +49,14 @@ pub const PROJECTS: &str = "
         (select * from archived limit $3)
         union
         (select customer_id, project_id from retention
+         where (customer_id, project_id) > ($1, $2)
+         order by customer_id, project_id limit $3)
+        union
+        (select distinct customer_id, project_id from pool
+         where (customer_id, project_id) > ($1, $2)
+         order by customer_id, project_id limit $3)
+        union
+        (select distinct customer_id, project_id from monitor
          where (customer_id, project_id) > ($1, $2)
          order by customer_id, project_id limit $3)
     )

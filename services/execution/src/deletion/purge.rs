@@ -13,6 +13,7 @@ use assay_ledger::{
     removal,
 };
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
+use assay_records::appliances;
 use assay_runtime::Runtime;
 use assay_work::Attempt;
 use sqlx::PgPool;
@@ -52,7 +53,7 @@ async fn purge_all(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
         let Some(attempt) = PURGE.begin(db, deleted.customer_id, work).await? else { continue };
         match purge(db, artifacts, &attempt, deleted).await {
             Ok(()) => {
-                store::mark_purged(db, deleted).await?;
+                finish(db, deleted).await?;
                 attempt.done(db).await?;
             }
             Err(fault) => attempt.failed(db, &fault).await?,
@@ -98,6 +99,20 @@ async fn purge(
     let project = Some(deleted.project_id).filter(|project| *project != store::ALL_PROJECTS);
     testrail::store::remove_of_deleted(db, &mut throttle, deleted.customer_id, project).await?;
     failure.map_or(Ok(()), Err)
+}
+
+/// Marks a deletion as finished, unless transactions that began before it may still be running. Removes the
+/// settings of the project or customer that they, or late events, have added.
+async fn finish(db: &PgPool, deleted: Deleted) -> Result<(), Fault> {
+    let mut tx = begin(db).await?;
+    if store::mark_purged(&mut *tx, deleted).await? {
+        store::remove_settings(&mut tx, deleted.customer_id, deleted.project_id).await?;
+        if deleted.project_id == store::ALL_PROJECTS {
+            appliances::delete(&mut tx, deleted.customer_id).await?;
+            store::remove_state(&mut *tx, deleted.customer_id).await?;
+        }
+    }
+    Ok(tx.commit().await?)
 }
 
 /// Keeps the execution time of an execution, before anything that it follows from is removed.

@@ -1,7 +1,7 @@
 //! Re-encryption of the secrets of pools, so that an old encryption key can be removed.
 
 use assay_auth::{Seal, SealConfig};
-use assay_database::connect_options;
+use assay_database::command_options;
 use assay_proto::{CustomerId, PoolId, ProjectId, execution::PoolValue};
 use secrecy::SecretString;
 use sqlx::{Connection, PgConnection, types::Json};
@@ -12,7 +12,7 @@ use super::contents::Contents;
 /// another one. Programs may keep running if they already have that key.
 pub async fn reseal(database_url: &SecretString, seal: &SealConfig) -> anyhow::Result<u64> {
     let seal = Seal::new(seal)?;
-    let mut db = PgConnection::connect_with(&connect_options(database_url)?).await?;
+    let mut db = PgConnection::connect_with(&command_options(database_url)?).await?;
     let pools: Vec<(CustomerId, ProjectId, PoolId)> =
         sqlx::query_as("select customer_id, project_id, id from pool").fetch_all(&mut db).await?;
     let mut count = 0;

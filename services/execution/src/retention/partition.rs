@@ -4,7 +4,8 @@
 use assay_proto::Fault;
 use sqlx::{PgExecutor, PgPool};
 
-/// The SQLSTATE of a lock that was not acquired within the lock timeout.
+/// The SQLSTATE of a partition that is not dropped now: a lock was not acquired within the lock timeout, or an
+/// execution was added to its month meanwhile.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 
 /// Creates the partitions of this month and the two next ones. Thus new reports have a partition
@@ -55,7 +56,7 @@ async fn expired(db: impl PgExecutor<'_>) -> Result<Vec<String>, Fault> {
          ) as partition
          where month + interval '1 month' < now() - interval '1 day'
            and not exists (
-               -- Reports are created right after their execution. Clocks may differ.
+               -- The ids of reports have the time of their execution. Clocks may differ.
                select from execution
                where expired_at is null and id >= first_id_at(month - interval '1 day')
                  and id < first_id_at(month + interval '1 month 1 day')

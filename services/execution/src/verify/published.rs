@@ -29,6 +29,36 @@ struct Row {
     software_version: Option<String>,
 }
 
+/// Lists up to 1,000 test cases that have reports, of all customers, after one of them, with the project of the
+/// latest report. None if it was deleted.
+pub async fn executed_cases(
+    db: &PgPool,
+    after: Option<(CustomerId, TestCaseId)>,
+) -> Result<Vec<(CustomerId, TestCaseId, Option<ProjectId>)>, Fault> {
+    let (customer, case) = after.unzip();
+    let cases = sqlx::query_as(
+        "select c.customer_id, c.test_case_id, latest.project_id
+         from (
+             select customer_id, test_case_id from test_case_counter
+             where (customer_id, test_case_id) > (
+                 coalesce($1, '00000000-0000-0000-0000-000000000000'),
+                 coalesce($2, '00000000-0000-0000-0000-000000000000')
+             )
+             order by customer_id, test_case_id
+             limit 1000
+         ) as c
+         left join lateral (
+             select e.project_id from test_report r
+             join live_execution e on e.customer_id = r.customer_id and e.id = r.execution_id
+             where r.customer_id = c.customer_id and r.test_case_id = c.test_case_id
+             order by r.execution_id desc
+             limit 1
+         ) as latest on true
+         order by c.customer_id, c.test_case_id",
+    );
+    Ok(cases.bind(customer).bind(case).fetch_all(db).await?)
+}
+
 /// Returns all reports of test cases.
 pub async fn reports_of(
     db: &PgPool,

@@ -3,22 +3,28 @@
 use assay_database::begin;
 use assay_fingerprint::Fingerprint;
 use assay_ledger::failure::derive;
-use assay_proto::{CustomerId, ExecutionId, Fault};
+use assay_proto::{CustomerId, ExecutionId, Fault, TestCaseId};
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
 
 use super::compare::Difference;
 use crate::{execution_time, insight::days};
 
-/// Derives counters from reports.
-const COUNTERS: &str = "
-    select r.customer_id, r.test_case_id, c.executions, r.derived
-    from test_case_counter c
-    right join (
-        select r.customer_id, r.test_case_id, max(r.execution_number) as derived
-        from test_report r
-        join live_execution e on e.customer_id = r.customer_id and e.id = r.execution_id
-        group by r.customer_id, r.test_case_id
-    ) as r on r.customer_id = c.customer_id and r.test_case_id = c.test_case_id";
+/// Returns a statement that derives the counters of test cases from the reports `r` that `which` selects, and
+/// lists those that differ.
+fn differing_counters(which: &str) -> String {
+    format!(
+        "select r.customer_id, r.test_case_id, c.executions, r.derived
+         from test_case_counter c
+         right join (
+             select r.customer_id, r.test_case_id, max(r.execution_number) as derived
+             from test_report r
+             join live_execution e on e.customer_id = r.customer_id and e.id = r.execution_id
+             where {which}
+             group by r.customer_id, r.test_case_id
+         ) as r on r.customer_id = c.customer_id and r.test_case_id = c.test_case_id
+         where c.executions is distinct from coalesce(r.derived, 0)"
+    )
+}
 
 /// Number of executions that one statement compares.
 pub(super) const SLICE: usize = 100;
@@ -77,10 +83,10 @@ pub(super) async fn counter_differences(db: impl PgExecutor<'_>) -> Result<Vec<D
     let statement = format!(
         "select 'test case' as noun, test_case_id::text as id, 'ExecutionNumber' as field,
                 executions::text as stored, derived::text as derived
-         from ({COUNTERS}) as counted
-         where executions is distinct from coalesce(derived, 0)
+         from ({}) as differing
          order by id
-         limit 1000"
+         limit 1000",
+        differing_counters("true")
     );
     Ok(sqlx::query_as(AssertSqlSafe(statement)).fetch_all(db).await?)
 }
@@ -101,20 +107,36 @@ pub(super) async fn execution_time_differences(
 
 /// Sets the counters to the highest execution numbers, while nothing is counted. Returns the number
 /// of changed rows.
+///
+/// The reports of all test cases are read before: while the counters are locked, nobody can start an execution
+/// or upload results.
 pub(super) async fn repair_counters(db: &PgPool) -> Result<u64, Fault> {
+    let differing = format!(
+        "select customer_id, test_case_id from ({}) as differing",
+        differing_counters("true")
+    );
+    let differing: Vec<(CustomerId, TestCaseId)> =
+        sqlx::query_as(AssertSqlSafe(differing)).fetch_all(db).await?;
+    if differing.is_empty() {
+        return Ok(0);
+    }
+    let (customers, cases): (Vec<CustomerId>, Vec<TestCaseId>) = differing.into_iter().unzip();
     let statement = format!(
         "insert into test_case_counter (customer_id, test_case_id, executions)
-         select customer_id, test_case_id, coalesce(derived, 0) from ({COUNTERS}) as counted
-         where executions is distinct from coalesce(derived, 0)
+         select customer_id, test_case_id, coalesce(derived, 0) from ({}) as differing
          order by customer_id, test_case_id
          on conflict on constraint test_case_counter_pkey do update
-         set executions = excluded.executions"
+         set executions = excluded.executions",
+        differing_counters(
+            "(r.customer_id, r.test_case_id) in (select * from unnest($1::uuid[], $2::uuid[]))"
+        )
     );
     let mut tx = begin(db).await?;
     sqlx::query("lock table test_case_counter in share row exclusive mode")
         .execute(&mut *tx)
         .await?;
-    let repaired = sqlx::query(AssertSqlSafe(statement)).execute(&mut *tx).await?.rows_affected();
+    let repair = sqlx::query(AssertSqlSafe(statement)).bind(customers).bind(cases);
+    let repaired = repair.execute(&mut *tx).await?.rows_affected();
     tx.commit().await?;
     Ok(repaired)
 }

@@ -2,10 +2,13 @@
 
 mod sequences;
 
+use std::time::Duration;
+
 use anyhow::Result;
 use assay_proto::execution::{MuteInput, ReviewInput};
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
+use tokio::time::timeout;
 
 use crate::{
     changes::{failed, passed, reports, run},
@@ -189,11 +192,52 @@ async fn a_canceled_execution_stays_canceled() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_execution_that_cannot_be_read_is_not_passed_over() -> Result<()> {
+async fn a_rebuild_of_right_counters_does_not_wait_for_uploads() -> Result<()> {
     let world = World::new().await?;
-    run(&world, "main", json!([passed("a")])).await?;
-    assert_eq!(world.differences().await?, 0);
-    world.change("alter view live_execution rename column has_failed to unknown").await?;
-    assert!(world.differences().await.is_err(), "it is not known whether it differs");
+    world.include(&[("a", 1)]).await?;
+    world.start().await?;
+    let mut upload = assay_database::begin(&world.db).await?;
+    let count = "update test_case_counter set executions = executions";
+    assert_eq!(sqlx::query(count).execute(&mut *upload).await?.rows_affected(), 1);
+
+    let rebuilt = timeout(Duration::from_secs(30), assay_execution::rebuild(&world.db)).await;
+    assert_eq!(rebuilt.expect("the rebuild waits for the upload")?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_rebuild_waits_while_many_events_are_unpublished() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    world.start().await?;
+    world
+        .change(
+            "insert into outbox (event_id, customer_id, record, noun, action, data, trace)
+             select gen_random_uuid(), customer_id, id::text, 'execution', 'requested', '{}', '{}'
+             from execution, generate_series(1, 6000)",
+        )
+        .await?;
+    let rebuilt = timeout(Duration::from_millis(500), assay_execution::rebuild(&world.db)).await;
+    assert!(rebuilt.is_err(), "the events of users would wait behind those of the rebuild");
+
+    world.change("update outbox set published_at = now()").await?;
+    assert_eq!(assay_execution::rebuild(&world.db).await?, 0);
+    assert!(assay_events::unpublished(&world.db).await? > 0, "the state is published");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_execution_that_cannot_be_read_is_not_taken_for_one_without_differences() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let execution = world.start().await?;
+    assert_eq!(assay_execution::verify(&world.db, |_| ()).await?, (1, 0));
+
+    world.change("update execution set mode = 'Unknown'").await?;
+    let failed = world.differences().await.expect_err("the execution was left out");
+    assert!(format!("{failed:#}").contains(&execution.id), "{failed:#}");
+    let failed = assay_execution::rebuild(&world.db).await.map_err(anyhow::Error::from);
+    let failed = failed.expect_err("the execution cannot be repaired");
+    assert!(format!("{failed:#}").contains(&execution.id), "{failed:#}");
     Ok(())
 }

@@ -203,7 +203,9 @@ impl World {
 
     /// Returns the number of fields that differ from the state derived from results.
     pub(crate) async fn differences(&self) -> Result<u64> {
-        Ok(assay_execution::verify(&self.db, |difference| println!("{difference}")).await?)
+        let (_, differences) =
+            assay_execution::verify(&self.db, |difference| println!("{difference}")).await?;
+        Ok(differences)
     }
 
     /// Runs the reconciler once.

@@ -44,6 +44,15 @@ const SESSION_LIMITS: [(&str, &str); 7] = [
     ("tcp_user_timeout", "20000"),
 ];
 
+/// Limits of the sessions of commands for operators, whose statements may take long. A command that is frozen
+/// or cut off keeps no record locked.
+const COMMAND_LIMITS: [(&str, &str); 4] = [
+    ("idle_in_transaction_session_timeout", "2min"),
+    ("tcp_keepalives_idle", "5"),
+    ("tcp_keepalives_interval", "5"),
+    ("tcp_keepalives_count", "3"),
+];
+
 /// Settings of the connection to the database.
 #[derive(clap::Args, Clone, Debug)]
 pub struct DatabaseConfig {
@@ -85,6 +94,11 @@ pub fn connect_options(url: &SecretString) -> anyhow::Result<PgConnectOptions> {
     // Without the cause, which may quote the URL and its password.
     PgConnectOptions::from_str(url.expose_secret())
         .map_err(|_| anyhow::anyhow!("ASSAY_DATABASE_URL is not a PostgreSQL URL"))
+}
+
+/// Returns the options of a command for operators that locks records.
+pub fn command_options(url: &SecretString) -> anyhow::Result<PgConnectOptions> {
+    Ok(connect_options(url)?.options(COMMAND_LIMITS))
 }
 
 /// Returns options of a pool that refuses connections to a standby: after a failover, the address

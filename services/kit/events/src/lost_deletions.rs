@@ -108,7 +108,8 @@ impl LostDeletions {
         }
     }
 
-    /// Searches if a day has passed since the last time, or after a loss, unless another replica does.
+    /// Searches if a day has passed since the last time, or after a loss, unless another replica does. A time in
+    /// the future does not count: the clock was wrong.
     async fn search_if_due(
         &self,
         db: &PgPool,
@@ -119,7 +120,7 @@ impl LostDeletions {
         let is_due = sqlx::query_scalar(
             "select $2 or not exists (
                  select from checked_deletions
-                 where kind = $1 and checked_at > now() - $3::interval
+                 where kind = $1 and checked_at > now() - $3::interval and checked_at <= now()
              )",
         );
         let is_due: bool = is_due.bind(kind).bind(is_lost).bind(PERIOD).fetch_one(db).await?;

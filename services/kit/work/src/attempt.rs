@@ -32,13 +32,15 @@ pub struct Attempt {
 
 impl Work {
     /// Returns the condition that work may be attempted now, for a query of what is to be done. The
-    /// arguments are columns with the customer and the id of the work.
+    /// arguments are columns with the customer and the id of the work. No pause is as long as a day: a later time
+    /// is of a clock that was ahead.
     pub fn is_due(&self, customer: &str, id: &str) -> String {
         format!(
             "not exists (
                  select from unfinished_work w
                  where w.kind = '{}' and w.customer_id = {customer} and w.id = {id}
-                   and (w.given_up_at is not null or w.next_attempt_at > now())
+                   and (w.given_up_at is not null
+                        or w.next_attempt_at > now() and w.next_attempt_at < now() + interval '1 day')
              )",
             self.kind
         )

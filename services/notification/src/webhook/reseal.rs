@@ -1,7 +1,7 @@
 //! Re-encryption of secrets, so that an old encryption key can be removed.
 
 use assay_auth::{Seal, SealConfig};
-use assay_database::connect_options;
+use assay_database::command_options;
 use assay_proto::WebhookId;
 use secrecy::SecretString;
 use sqlx::{Connection, PgConnection};
@@ -12,7 +12,7 @@ use crate::secret;
 /// webhooks that had another one. Programs may keep running if they already have that key.
 pub async fn reseal(database_url: &SecretString, seal: &SealConfig) -> anyhow::Result<u64> {
     let seal = Seal::new(seal)?;
-    let mut db = PgConnection::connect_with(&connect_options(database_url)?).await?;
+    let mut db = PgConnection::connect_with(&command_options(database_url)?).await?;
     let mut tx = db.begin().await?;
     let webhooks: Vec<(WebhookId, String, Option<String>, Option<String>)> = sqlx::query_as(
         "select id, secret, previous_secret, sealed_headers from webhook where deleted_at is null

@@ -4,9 +4,8 @@
 use anyhow::{Context, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::{Map, Value, json};
-use uuid::Uuid;
 
-use super::{CONCURRENCY, ids};
+use super::{CONCURRENCY, ids, missing};
 use crate::{
     folder::{
         ENVIRONMENTS, Folder, KNOWN_FAILURES, PROJECT, Place, SUBJECTS, TEST_CASES, TEST_SETS,
@@ -60,8 +59,7 @@ where
     let lists = [format!("{at}/{noun}"), format!("{at}/{noun}/archive")];
     let all = ids(interface, &lists).await?;
     let (mut part, before) = folder.resume::<super::Listed>(file)?;
-    let last = before.last().map_or(Uuid::nil(), |listed| listed.id);
-    let rest = all.iter().filter(|id| **id > last);
+    let rest = missing(&all, &before);
     let mut progress = Progress::new(noun, Some(all.len() as u64));
     progress.add(before.len() as u64);
     let read = stream::iter(rest).map(|id| record(format!("{at}/{noun}/{id}")));

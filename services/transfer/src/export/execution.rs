@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{file, ids};
+use super::{file, ids, missing};
 use crate::{
     folder::{EXECUTIONS, Folder, Name, Part, Place},
     interface::Interface,
@@ -30,7 +30,8 @@ impl Report {
     }
 }
 
-/// Exports the executions of a project that have ended, oldest first.
+/// Exports the executions of a project that have ended, oldest first, as far as they had ended when the export
+/// began.
 pub(super) async fn export(
     interface: &Interface,
     at: &str,
@@ -43,12 +44,11 @@ pub(super) async fn export(
     let lists = [format!("{at}/executions"), format!("{at}/executions/archive")];
     let all = ids(interface, &lists).await?;
     let (mut part, before) = folder.resume::<super::Listed>(&EXECUTIONS)?;
-    let last = before.last().map_or(Uuid::nil(), |listed| listed.id);
     let mut progress = Progress::new("executions", Some(all.len() as u64));
     progress.add(before.len() as u64);
     let mut running = 0;
-    for id in all.iter().filter(|id| **id > last) {
-        match execution(interface, at, folder, *id, with_files).await? {
+    for id in missing(&all, &before) {
+        match execution(interface, at, folder, id, with_files).await? {
             Some(header) => {
                 part.line(&header)?;
                 part.flush()?;

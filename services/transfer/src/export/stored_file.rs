@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::ids;
+use super::{ids, missing};
 use crate::{
     folder::{Folder, Part, Place, STORED_FILES},
     interface::Interface,
@@ -34,13 +34,12 @@ pub(super) async fn export(interface: &Interface, at: &str, folder: &mut Folder)
     }
     let all = ids(interface, &[format!("{at}/files")]).await?;
     let (mut part, before) = folder.resume::<super::Listed>(&STORED_FILES)?;
-    let last = before.last().map_or(Uuid::nil(), |listed| listed.id);
     let mut progress = Progress::new("files", Some(all.len() as u64));
     progress.add(before.len() as u64);
-    for id in all.iter().filter(|id| **id > last) {
+    for id in missing(&all, &before) {
         let path = format!("{at}/files/{id}");
         let record = interface.get::<Map<String, Value>>(&path).await?;
-        let expected = Expected::of(*id, &record).with_context(|| format!("GET {path}"))?;
+        let expected = Expected::of(id, &record).with_context(|| format!("GET {path}"))?;
         contents(interface, &format!("{path}/contents"), folder, &expected).await?;
         part.line(&record)?;
         part.flush()?;

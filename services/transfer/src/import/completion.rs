@@ -11,10 +11,15 @@ use crate::{
     folder::{
         ENVIRONMENTS, KNOWN_FAILURES, PROJECT, Place, Reader, SUBJECTS, TEST_CASES, TEST_SETS,
     },
+    interface::has_code,
     progress::note,
 };
 
 type Record = Map<String, Value>;
+
+/// The codes with which known failures are rejected that exist already, have ended, or are of a test case that
+/// was left out.
+const LEFT_OUT: [&str; 2] = ["already_exists", "invalid"];
 
 /// Completes the records after their executions. Test sets that this import has created get the members
 /// that they had, and others keep theirs.
@@ -114,8 +119,11 @@ async fn known_failures(target: &Target, reader: &Reader) -> Result<()> {
             _ => {}
         }
         let path = format!("{}/knownfailures", target.at);
-        let created = target.interface.create(&path, &input.into()).await;
-        left_out += usize::from(created.is_err());
+        match target.interface.create(&path, &input.into()).await {
+            Ok(_) => {}
+            Err(error) if LEFT_OUT.iter().any(|code| has_code(&error, code)) => left_out += 1,
+            Err(error) => return Err(error.context(KNOWN_FAILURES.to_string())),
+        }
     }
     if left_out > 0 {
         note(format_args!("{left_out} known failures have ended or exist already"));

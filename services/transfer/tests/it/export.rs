@@ -43,6 +43,38 @@ async fn a_project_is_exported() {
 }
 
 #[tokio::test]
+async fn a_continued_export_has_the_executions_that_have_ended_meanwhile() {
+    const IDS: [&str; 3] =
+        [EXECUTION, "019cade2-11c0-7b21-8d4f-0a96c3e15f12", "019cade2-11c0-7b21-8d4f-0a96c3e15f22"];
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    for is_continued in [false, true] {
+        // The first execution is still running, and the export is interrupted at the last one.
+        let server = Server::with(move |path| {
+            let at = format!("/api/projects/{PROJECT}/executions");
+            if path == format!("{at}?limit=1000") {
+                return Some(json(json!(IDS.map(|id| json!({"Id": id})))));
+            }
+            let number = IDS.iter().position(|id| path == format!("{at}/{id}"))?;
+            if number == 2 && !is_continued {
+                return Some(StatusCode::FORBIDDEN.into_response());
+            }
+            let has_ended = number > 0 || is_continued;
+            let end = has_ended.then_some("2026-11-23T12:00:00Z");
+            let execution =
+                json!({"Id": IDS[number], "CompletionDateTime": end, "TestReports": []});
+            Some(json(execution))
+        });
+        let exported = export(&server.await.url, &out).await;
+        assert_eq!(exported.is_ok(), is_continued, "{exported:?}");
+    }
+    let executions = fs::read_to_string(out.join("executions.ndjson")).unwrap();
+    for id in IDS {
+        assert_eq!(executions.matches(id).count(), 1, "{id}: {executions}");
+    }
+}
+
+#[tokio::test]
 async fn no_name_of_an_artifact_leaves_the_folder() {
     let long = "x".repeat(300);
     for name in [

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use axum::{http::StatusCode, response::IntoResponse};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -119,6 +120,28 @@ async fn a_file_that_an_interrupted_import_has_sent_is_not_sent_again() {
     let sent = received.iter().filter(|one| one.starts_with("PUT") && one.contains("/artifacts/"));
     let sent: Vec<_> = sent.filter_map(|one| one.split(' ').nth(1)?.rsplit('/').next()).collect();
     assert_eq!(sent, ["more.txt", "rest.txt"]);
+}
+
+#[tokio::test]
+async fn known_failures_are_left_out_only_if_they_have_ended_or_exist() {
+    let mut forged = Forged::new();
+    forged.add(
+        "knownfailures.ndjson",
+        &line(&json!({"Fingerprint": "5f0c1a52b7d94e3b8f26d1c07a9e4b63"})),
+    );
+    forged.complete();
+    for (status, code, is_left_out) in [
+        (StatusCode::CONFLICT, "already_exists", true),
+        (StatusCode::UNPROCESSABLE_ENTITY, "invalid", true),
+        (StatusCode::FORBIDDEN, "forbidden", false),
+    ] {
+        let server = Server::with(move |path| {
+            let problem = json!({"code": code, "detail": "no"});
+            path.ends_with("/knownfailures").then(|| (status, answer(problem)).into_response())
+        });
+        let imported = import(&server.await.url, &forged.export()).await;
+        assert_eq!(imported.is_ok(), is_left_out, "{code}: {imported:?}");
+    }
 }
 
 #[tokio::test]

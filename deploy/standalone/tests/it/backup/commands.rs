@@ -104,7 +104,7 @@ pub(super) async fn verified(
     eventually("no differences", || async {
         let (done, output) = directory.run(block, &fleet.postgres, artifacts, &[]).await;
         println!("{output}");
-        (done && output.ends_with("No differences\n")).then_some(())
+        (done && output.contains("No differences. ")).then_some(())
     })
     .await;
 }

@@ -44,8 +44,7 @@ impl Deleted {
     }
 }
 
-/// Inserts a deletion, and deletes the retention times, the known failures, the rules for
-/// causes, the states of test cases, the monitors and the pools of its projects.
+/// Inserts a deletion, and deletes what users have set for its projects.
 pub async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -59,6 +58,17 @@ pub async fn insert(
     .bind(project)
     .execute(&mut **tx)
     .await?;
+    remove_settings(tx, customer, project).await
+}
+
+/// Deletes the retention times, the known failures, the rules for causes, the states of test cases, the
+/// monitors and the pools of a deleted project, or of all projects of a customer. Transactions that have begun
+/// before the deletion may add some after it.
+pub async fn remove_settings(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+) -> Result<(), Fault> {
     for statement in [
         // Before the states of test cases, as the evaluation of monitors does it.
         "select from monitor where customer_id = $1 and $2 in (project_id, $3) order by id for update",
@@ -90,6 +100,13 @@ pub async fn set_state(
          where s.changed_at <= excluded.changed_at",
     );
     set.bind(customer).bind(is_archived).bind(at).execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Deletes the state of a deleted customer, whose share links are removed.
+pub async fn remove_state(db: impl PgExecutor<'_>, customer: CustomerId) -> Result<(), Fault> {
+    let remove = sqlx::query("delete from customer_state where customer_id = $1");
+    remove.bind(customer).execute(db).await?;
     Ok(())
 }
 
@@ -240,9 +257,10 @@ pub async fn remove_execution(
     Ok(())
 }
 
-/// Marks a deletion as finished, unless transactions that began before it may still be running.
-pub async fn mark_purged(db: impl PgExecutor<'_>, of: Deleted) -> Result<(), Fault> {
-    sqlx::query(
+/// Marks a deletion as finished, unless transactions that began before it may still be running. Returns whether
+/// it is.
+pub async fn mark_purged(db: impl PgExecutor<'_>, of: Deleted) -> Result<bool, Fault> {
+    let marked = sqlx::query(
         "update deletion set purged_at = now()
          where customer_id = $1 and project_id = $2 and purged_at is null
            and deleted_at < now() - interval '10 minutes'",
@@ -251,5 +269,5 @@ pub async fn mark_purged(db: impl PgExecutor<'_>, of: Deleted) -> Result<(), Fau
     .bind(of.project_id)
     .execute(db)
     .await?;
-    Ok(())
+    Ok(marked.rows_affected() > 0)
 }

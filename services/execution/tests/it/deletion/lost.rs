@@ -66,6 +66,26 @@ async fn the_records_that_an_owner_is_asked_about_are_listed_page_by_page() -> R
     .bind(&world.project)
     .execute(&world.db)
     .await?;
+    // Others have several pools, or a monitor, and no execution either.
+    let [with_pools, with_monitor] = [Uuid::now_v7(), Uuid::now_v7()];
+    projects.extend([with_pools, with_monitor]);
+    for (statement, project) in [
+        (
+            "insert into pool (customer_id, project_id, id, name, values)
+             select $1, $2, gen_random_uuid(), n::text, '[{}]' from generate_series(1, 5) as n",
+            with_pools,
+        ),
+        (
+            "insert into monitor (customer_id, project_id, id, name, measure, runs, threshold, branch,
+                 action, recover_after, dry_run, created_by_id, created_by)
+             values ($1, $2, gen_random_uuid(), 'slow', 'Duration', 1, 1, '', 'Notify', 1, false, $1,
+                 'ada')",
+            with_monitor,
+        ),
+    ] {
+        let insert = sqlx::query(statement).bind(world.user.customer).bind(project);
+        insert.execute(&world.db).await?;
+    }
     projects.sort_unstable();
     let mut listed = Vec::new();
     let mut after = (Uuid::nil(), Uuid::nil());

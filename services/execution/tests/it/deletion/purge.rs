@@ -9,12 +9,16 @@ use anyhow::Result;
 use assay_execution::purge_deleted;
 use assay_proto::execution::{Execution, TestReport};
 use serde_json::json;
-use sqlx::PgPool;
+use sqlx::{AssertSqlSafe, PgPool};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::{delete, list, rows, with_work};
-use crate::world::{World, now};
+use crate::{
+    retention::set_retention,
+    world::{World, now},
+};
 
 #[tokio::test]
 async fn purging_a_project_keeps_other_projects() -> Result<()> {
@@ -51,6 +55,34 @@ async fn kept_reports(world: &World, kept: &Execution) -> Result<Vec<TestReport>
         reports.push(world.test_report(&report.id).await?);
     }
     Ok(reports)
+}
+
+#[tokio::test]
+async fn additions_during_the_deletion_of_a_customer_are_removed() -> Result<()> {
+    let world = World::new().await?;
+    delete(&world, &Uuid::nil().to_string()).await?;
+
+    // Transactions that have begun before, and events that arrive in another order.
+    set_retention(&world, 30).await?;
+    for added in [
+        "insert into pool (customer_id, project_id, id, name, values)
+         select customer_id, customer_id, gen_random_uuid(), 'accounts', '[{}]' from deletion",
+        "insert into appliances (customer_id, target_groups, revision)
+         select customer_id, '{lab}', 1 from deletion",
+        "insert into customer_state (customer_id, is_archived, changed_at)
+         select customer_id, false, now() from deletion",
+    ] {
+        world.change(added).await?;
+    }
+    world.change("update deletion set deleted_at = now() - interval '1 day'").await?;
+    purge_deleted(&world.db, world.artifacts_store()).await?;
+
+    for table in ["retention", "pool", "appliances", "customer_state"] {
+        let count = format!("select count(*) from {table}");
+        let left: i64 = sqlx::query_scalar(AssertSqlSafe(count)).fetch_one(&world.db).await?;
+        assert_eq!(left, 0, "{table}");
+    }
+    Ok(())
 }
 
 #[tokio::test]

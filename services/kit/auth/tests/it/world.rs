@@ -15,9 +15,9 @@ use assay_auth::{Grant, Issuer, SigningKey, Verifier};
 use assay_proto::{
     CustomerId, DESCRIPTORS, Fault, Permissions, UserId,
     identity::{
-        ExchangeApiTokenRequest, KeySet, ListRevocationsRequest, LoginRequest, RefineRequest,
-        Revocation, RevocationList, StreamToken, Token, token_service_server::TokenService,
-        token_service_server::TokenServiceServer,
+        ExchangeApiTokenRequest, KeySet, ListRevocationsReply, ListRevocationsRequest,
+        LoginRequest, RefineRequest, Revocation, StreamToken, Token,
+        token_service_server::TokenService, token_service_server::TokenServiceServer,
     },
 };
 use assay_rpc::grpc;
@@ -166,11 +166,11 @@ impl TokenService for Tokens {
     async fn list_revocations(
         &self,
         request: Request<ListRevocationsRequest>,
-    ) -> Result<Response<RevocationList>, Status> {
+    ) -> Result<Response<ListRevocationsReply>, Status> {
         let after = usize::try_from(request.get_ref().after).unwrap();
         let revocations = self.0.revocations.lock().unwrap();
         let items = revocations.iter().skip(after).take(2).cloned().collect();
-        Ok(Response::new(RevocationList { items, expired_until: 0 }))
+        Ok(Response::new(ListRevocationsReply { items, expired_until: 0 }))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{future::pending, time::Duration};
 
 use anyhow::Result;
-use assay_database::{Database, DatabaseConfig, PoolConfig, begin, exclusively};
+use assay_database::{Database, DatabaseConfig, PoolConfig, begin, command_options, exclusively};
 use assay_proto::Fault;
 use assay_runtime::Runtime;
 use assay_testkit::{TestDatabase, Wire, eventually};
@@ -43,6 +43,20 @@ async fn locks_of_a_program_that_freezes_within_a_transaction_are_released() -> 
 
     wire.freeze();
     wait(Duration::from_secs(9)).await??;
+    Ok(())
+}
+
+#[tokio::test]
+async fn commands_may_read_for_long_but_not_freeze_within_a_transaction() -> Result<()> {
+    let database = TestDatabase::empty().await?;
+    let db = PgPool::connect_with(command_options(&database.url.clone().into())?).await?;
+    for (setting, limit) in
+        [("idle_in_transaction_session_timeout", "2min"), ("statement_timeout", "0")]
+    {
+        let shown = sqlx::query_scalar("select current_setting($1)").bind(setting);
+        let shown: String = shown.fetch_one(&db).await?;
+        assert_eq!(shown, limit, "{setting}");
+    }
     Ok(())
 }
 
