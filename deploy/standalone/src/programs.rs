@@ -140,14 +140,19 @@ impl Assay {
 
         let [identity, catalog, execution, notification, gateway] = runtimes;
         let services = vec![identity, catalog, execution, notification];
-        let mut assay = Self { address, first_login: None, gateway, services };
-        if let Err(error) = assay.ready().await {
+        let assay =
+            Self { address, first_login: None, gateway, services }.ready_or_stopped().await?;
+        Ok(Self { first_login: started.first_login.await.ok(), ..assay })
+    }
+
+    /// Returns the programs once they are ready, or the error that stopped one of them.
+    async fn ready_or_stopped(self) -> Result<Self> {
+        if let Err(error) = self.ready().await {
             // The error that stopped a program explains more than that it is not ready.
-            assay.stop().await?;
+            self.stop().await?;
             return Err(error);
         }
-        assay.first_login = started.first_login.await.ok();
-        Ok(assay)
+        Ok(self)
     }
 
     async fn ready(&self) -> Result<()> {

@@ -107,7 +107,7 @@ fn deserialize<'a, T: serde::Deserialize<'a>>(
     })
 }
 
-/// Returns the rule that a value breaks which serde_json reports as a syntax error, although the text is valid JSON: a
+/// Returns the rule that a value breaks which `serde_json` reports as a syntax error, although the text is valid JSON: a
 /// value that memory cannot represent, or another one in place of the name of an enum.
 fn rule(error: &str) -> &'static str {
     match error {

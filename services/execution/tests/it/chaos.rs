@@ -13,7 +13,7 @@ use self::engines::{Engines, Ledger};
 use crate::world::{Server, World};
 
 /// Maximum duration of a test. A slow machine needs two minutes.
-const TIMEOUT: Duration = Duration::from_secs(240);
+const TIMEOUT: Duration = Duration::from_mins(4);
 
 /// Number of concurrent executions of the set.
 const EXECUTIONS: usize = 4;

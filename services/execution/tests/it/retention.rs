@@ -190,7 +190,7 @@ async fn partitions_of_fully_expired_months_are_dropped() -> Result<()> {
     // As if the execution had been added since the partition was chosen.
     let drop = sqlx::query("select drop_instance_partition('instance_2021_06')");
     let refused = drop.execute(&world.db).await.expect_err("an execution that has not expired");
-    let code = refused.as_database_error().and_then(|error| error.code());
+    let code = refused.as_database_error().and_then(sqlx::error::DatabaseError::code);
     assert_eq!(code.as_deref(), Some("55P03"), "the next run tries again: {refused}");
     assert_eq!(counts(&world).await?, (4, 4));
     assert_eq!(world.instances(&now.test_reports[0]).await?.len(), 2);
