@@ -284,7 +284,8 @@ fn an_archive_of_other_reports_is_refused_with_a_remedy() {
     let notes = |names: &[&str]| archive::read(&mut Named(names), &mut Collected::default());
     let fault = notes(&["TEST-shop.xml", "executor.json"]).unwrap_err().to_string();
     assert!(fault.contains("neither Allure results") && fault.contains("send"), "{fault}");
-    for names in [&["1-result.json", "2-attachment.xml"][..], &["executor.json"], &[]] {
+    let history = ["1-result.json", "history.json", "history-trend.json", "retry-trend.json"];
+    for names in [&["1-result.json", "2-attachment.xml"][..], &history, &["executor.json"], &[]] {
         assert!(notes(names).unwrap().is_empty(), "{names:?}");
     }
     let notes = notes(&["1-result.json", "junit.xml", "shot.png"]).unwrap();
