@@ -130,24 +130,31 @@ fn a_flaky_test_does_not_explain_the_failure_of_its_run() {
 
 #[test]
 fn skipped_attempts_of_playwright_do_not_count_beside_others() {
-    let spec = |title: &str, status: &str, results: [&str; 2]| {
+    let spec = |title: &str, expected: &str, status: &str, results: [&str; 2]| {
         let [first, second] = results;
         format!(
-            r#"{{"title": "{title}", "tests": [{{"expectedStatus": "passed", "status": "{status}",
+            r#"{{"title": "{title}", "tests": [{{"expectedStatus": "{expected}", "status": "{status}",
                "results": [{{"status": "{first}"}}, {{"status": "{second}"}}]}}]}}"#
         )
     };
     let specs = [
-        spec("adds", "unexpected", ["failed", "skipped"]),
-        spec("pays", "expected", ["skipped", "passed"]),
-        spec("ships", "skipped", ["skipped", "skipped"]),
+        spec("adds", "passed", "unexpected", ["failed", "skipped"]),
+        spec("pays", "passed", "expected", ["skipped", "passed"]),
+        spec("ships", "passed", "skipped", ["skipped", "skipped"]),
+        // It skips itself when it is retried.
+        spec("bills", "skipped", "flaky", ["failed", "skipped"]),
     ];
     let file = format!(
         r#"{{"config": {{"rootDir": "/"}}, "suites": [{{"title": "a.js", "specs": [{}]}}],
-           "stats": {{"expected": 1, "skipped": 1, "unexpected": 1}}}}"#,
+           "stats": {{"expected": 1, "skipped": 1, "unexpected": 1, "flaky": 1}}}}"#,
         specs.join(", ")
     );
-    let expected = ["Failed a.js.adds", "Passed a.js.pays", "Canceled > Canceled a.js.ships"];
+    let expected = [
+        "Failed a.js.adds",
+        "Passed a.js.pays",
+        "Canceled > Canceled a.js.ships",
+        "Failed > Canceled a.js.bills",
+    ];
     assert_eq!(outline_of(&file), expected);
     let ctrf = r#"{"reportFormat": "CTRF", "results": {"tool": {"name": "playwright"}, "tests": [
         {"name": "pays", "status": "passed", "retries": 1, "retryAttempts": [{"status": "skipped"}]}]}}"#;
