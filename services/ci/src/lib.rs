@@ -1,5 +1,6 @@
 //! Uploads the reports of a CI job to an open execution of Assay.
 
+mod contents;
 mod environment;
 mod execution;
 mod files;
@@ -7,6 +8,7 @@ mod host;
 mod options;
 mod part;
 mod reports;
+mod requests;
 mod skipped;
 mod summary;
 mod upload;

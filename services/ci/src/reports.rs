@@ -1,23 +1,24 @@
-//! Reports with the files that belong to them, and the requests that they are sent in.
+//! Reports with the files that belong to them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    env,
-    fs::{self, File as Opened},
-    io::BufReader,
+    env, fs,
     path::{Path, PathBuf},
 };
 
-use assay_formats::{Content, allure::is_result};
+use assay_formats::allure::is_result;
 
-use crate::files::File;
+use crate::{
+    contents::{Contents, Outcome},
+    files::File,
+};
 
 /// Maximum size of the files of one request, in bytes. Assay accepts 32 MiB; the rest is for the
 /// form around them.
-const MAX_REQUEST: u64 = 31 << 20;
+pub(crate) const MAX_REQUEST: u64 = 31 << 20;
 
 /// Maximum number of files in one request.
-const MAX_FILES: usize = 10_000;
+pub(crate) const MAX_FILES: usize = 10_000;
 
 /// Maximum number of attachments of a report.
 const MAX_ATTACHMENTS: usize = 1000;
@@ -37,11 +38,13 @@ pub(crate) struct Part {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Report {
     pub(crate) parts: Vec<Part>,
-    is_folder: bool,
+    pub(crate) is_folder: bool,
+    /// Its tests, as far as it can be read.
+    pub(crate) tests: BTreeMap<String, Outcome>,
 }
 
 impl Report {
-    fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         self.parts.iter().map(|part| part.file.size).sum()
     }
 }
@@ -66,12 +69,16 @@ pub(crate) fn reports(files: Vec<File>, with_attachments: bool) -> anyhow::Resul
             }
             continue;
         }
-        let attached = if with_attachments { attachments(&part.file)? } else { Vec::new() };
+        // The upload names a file that cannot be opened.
+        let Contents { tests, paths } = Contents::of_file(&part.file).unwrap_or_default();
+        let attached = if with_attachments { attachments(&part.file, paths)? } else { Vec::new() };
         let parts = [part].into_iter().chain(attached).collect();
-        reports.push(Report { parts, is_folder: false });
+        reports.push(Report { parts, is_folder: false, tests });
     }
     for (folder, parts) in of_folders {
-        let report = Report { parts, is_folder: true };
+        let files = parts.iter().map(|part| (part.name.as_str(), &part.file));
+        let Contents { tests, .. } = Contents::of_folder(files);
+        let report = Report { parts, is_folder: true, tests };
         anyhow::ensure!(
             report.size() <= MAX_REQUEST && report.parts.len() <= MAX_FILES,
             "{} has more than {} MiB or {MAX_FILES} files; upload a zip archive of it",
@@ -83,46 +90,8 @@ pub(crate) fn reports(files: Vec<File>, with_attachments: bool) -> anyhow::Resul
     Ok(reports)
 }
 
-/// Divides reports among requests. A report that is too large for any request is alone in one, which
-/// Assay refuses with a reason.
-pub(crate) fn requests(reports: Vec<Report>) -> Vec<Vec<Part>> {
-    let mut requests: Vec<Vec<Part>> = Vec::new();
-    let (mut size, mut is_open) = (0, false);
-    for report in reports {
-        let count = report.parts.len();
-        size += report.size();
-        match requests.last_mut() {
-            Some(last)
-                if is_open
-                    && !report.is_folder
-                    && size <= MAX_REQUEST
-                    && last.len() + count <= MAX_FILES =>
-            {
-                last.extend(report.parts);
-            }
-            _ => {
-                size = report.size();
-                is_open = !report.is_folder;
-                requests.push(report.parts);
-            }
-        }
-    }
-    requests
-}
-
 /// Returns the attachments of a report that fit into a request with it, the smallest ones first.
-fn attachments(report: &File) -> anyhow::Result<Vec<Part>> {
-    let mut paths = BTreeSet::new();
-    let file = BufReader::new(Opened::open(&report.path)?);
-    // Assay gives the reason why it does not accept a report.
-    let _ = assay_formats::read(file, |test: assay_formats::Test| {
-        let attachments = test.attempts.into_iter().flat_map(|attempt| attempt.attachments);
-        paths.extend(attachments.filter_map(|attachment| match attachment.content {
-            Content::Path(path) if !path.is_empty() => Some(path),
-            _ => None,
-        }));
-        Ok(())
-    });
+fn attachments(report: &File, paths: BTreeSet<String>) -> anyhow::Result<Vec<Part>> {
     let roots = roots(&report.path)?;
     let mut found: Vec<Part> =
         paths.into_iter().filter_map(|path| attachment(path, &roots)).collect();
@@ -198,41 +167,6 @@ fn base_name(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn file(name: &str, size: u64) -> File {
-        File { path: PathBuf::from(name), size }
-    }
-
-    #[test]
-    fn a_request_has_as_many_reports_as_fit() {
-        let reports: Vec<_> =
-            [10 << 20, 20 << 20, 2 << 20, 40 << 20, 1].map(|size| file("junit.xml", size)).into();
-        let reports = reports_of(reports);
-        let sizes: Vec<Vec<u64>> = requests(reports)
-            .iter()
-            .map(|parts| parts.iter().map(|part| part.file.size).collect())
-            .collect();
-        assert_eq!(sizes, [vec![10 << 20, 20 << 20], vec![2 << 20], vec![40 << 20], vec![1]]);
-    }
-
-    #[test]
-    fn a_folder_of_allure_results_is_a_request_of_its_own() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("allure")).unwrap();
-        let names = ["allure/1-result.json", "allure/2-attachment.png", "junit.xml", "more.xml"];
-        let files = names.map(|name| File { path: folder.path().join(name), size: 1 });
-        for file in &files {
-            fs::write(&file.path, "1").unwrap();
-        }
-        let names: Vec<Vec<String>> = requests(reports_of(files.into()))
-            .into_iter()
-            .map(|parts| parts.into_iter().map(|part| part.name).collect())
-            .collect();
-        assert_eq!(
-            names,
-            [vec!["junit.xml", "more.xml"], vec!["1-result.json", "2-attachment.png"]]
-        );
-    }
-
     #[test]
     fn attachments_are_looked_up_beside_the_report_and_above_and_not_elsewhere() {
         let folder = tempfile::tempdir().unwrap();
@@ -269,8 +203,9 @@ mod tests {
         assert_eq!(found, ["beside.png", "above.png"]);
 
         let report = File { path: report, size: text.len() as u64 };
+        let paths = Contents::of_file(&report).unwrap().paths;
         let found: Vec<_> =
-            attachments(&report).unwrap().into_iter().map(|part| part.name).collect();
+            attachments(&report, paths).unwrap().into_iter().map(|part| part.name).collect();
         assert_eq!(found, ["beside.png"], "the current folder is elsewhere");
     }
 

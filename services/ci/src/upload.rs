@@ -18,7 +18,8 @@ use tokio_util::io::ReaderStream;
 use crate::{
     execution::Execution,
     files::File,
-    reports::{Part, Report, requests},
+    reports::{Part, Report},
+    requests::{Request, requests},
 };
 
 /// Interval between lines about the progress of an upload.
@@ -48,7 +49,8 @@ pub(crate) async fn upload(
     let (count, total) = (sizes.clone().count(), sizes.sum());
     let path = format!("{}/reports", execution.path());
     let (mut sent, mut bytes, mut new) = (0, 0, 0_u64);
-    for parts in requests(reports) {
+    for Request { parts, nr } in requests(reports) {
+        let query = query_of(query, nr);
         for Part { file, .. } in &parts {
             // A missing file would otherwise look like a broken connection.
             std::fs::File::open(&file.path).with_context(|| file.path.display().to_string())?;
@@ -56,7 +58,7 @@ pub(crate) async fn upload(
         let request = |client: &Client| {
             let form =
                 parts.iter().fold(Form::new(), |form, part| form.part(part.field, body(part)));
-            Ok(client.request(Method::POST, &path)?.query(query).multipart(form))
+            Ok(client.request(Method::POST, &path)?.query(&query).multipart(form))
         };
         let response = client.send_reliably(request).await.map_err(|error| named(error, &parts))?;
         let reported = response.json::<Reported>(LARGEST_ANSWER).await?;
@@ -67,6 +69,19 @@ pub(crate) async fn upload(
         tracing::info!("{sent} of {count} files, {} of {} MiB", mib(bytes), mib(total));
     }
     Ok(new)
+}
+
+/// Returns the query of a request. Without a reporter, the instances of each request are its own anyway.
+fn query_of<'q>(query: &[(&'q str, String)], nr: usize) -> Vec<(&'q str, String)> {
+    let mut query = query.to_vec();
+    if nr > 1 && query.iter().any(|(name, _)| *name == "reporter") {
+        let part = format!("part {nr}");
+        match query.iter().position(|(name, _)| *name == "variant") {
+            Some(index) => query[index].1 = format!("{}, {part}", query[index].1),
+            None => query.push(("variant", part)),
+        }
+    }
+    query
 }
 
 /// Adds the files of a request to its error. The answer has the number of a file, as Assay does not
@@ -107,4 +122,25 @@ fn contents(
 fn mib(bytes: u64) -> String {
     let tenths = bytes.saturating_mul(10) >> 20;
     format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::query_of;
+
+    #[test]
+    fn instances_of_further_requests_of_a_reporter_are_others() {
+        let query = |names: &[(&'static str, &str)], nr| {
+            let names: Vec<_> =
+                names.iter().map(|(name, text)| (*name, (*text).to_owned())).collect();
+            let query =
+                query_of(&names, nr).into_iter().map(|(name, text)| format!("{name}={text}"));
+            query.collect::<Vec<_>>().join("&")
+        };
+        assert_eq!(query(&[("reporter", "1")], 1), "reporter=1");
+        assert_eq!(query(&[("reporter", "1")], 2), "reporter=1&variant=part 2");
+        let linux = [("reporter", "1"), ("variant", "linux")];
+        assert_eq!(query(&linux, 3), "reporter=1&variant=linux, part 3");
+        assert_eq!(query(&[("partial", "true")], 2), "partial=true");
+    }
 }

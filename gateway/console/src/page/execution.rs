@@ -193,7 +193,7 @@ async fn progress(
     let (summary, tag) = api.get_tagged::<Summary>(&format!("{}/summary", path(id))).await?;
     let tab = query.filter.tab(&summary.changes);
     let mut headers = HeaderMap::new();
-    headers.extend(tag.map(|tag| (ETAG, tag)));
+    headers.extend(tag.and_then(|tag| estimate::tag_of_minute(&tag)).map(|tag| (ETAG, tag)));
     let header = header::header(&summary, None, tab, &query, usual).into_string();
     Ok((headers, Html(header)).into_response())
 }

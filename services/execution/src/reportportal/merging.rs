@@ -64,11 +64,12 @@ impl Launches {
         for execution in &executions {
             withdraw(&mut tx, customer, *execution).await?;
         }
-        merging::merge(&mut tx, customer, &sources, target).await?;
+        // Changes of a launch lock its execution first, too.
         let merged = store::find(&mut *tx, customer, target).await?;
         if let Some((_, merged)) = merged.and_then(|launch| launch.execution) {
             change::leave_out(&mut tx, customer, merged, &executions).await?;
         }
+        merging::merge(&mut tx, customer, &sources, target).await?;
         store::finish(&mut *tx, customer, target).await?;
         days::leave_out(&mut tx, customer, &executions).await?;
         execution_time::store::leave_out(&mut tx, customer, &executions).await?;

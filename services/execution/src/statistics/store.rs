@@ -142,8 +142,8 @@ pub(super) struct Series {
     pub(super) environment: Option<EnvironmentId>,
 }
 
-/// Lists runs of a test case, those requested last first: ids of executions begin with that time. The run of a cursor may
-/// have been removed: its id begins with about the same time.
+/// Lists runs of a test case, those requested last first: ids of executions begin with that time. The run of a cursor
+/// may have been removed: its id begins with about the same time.
 pub(super) async fn runs(
     db: impl PgExecutor<'_>,
     customer: CustomerId,

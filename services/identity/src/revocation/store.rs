@@ -4,6 +4,7 @@ use assay_proto::{
     AccountId, ApiTokenId, CustomerId, Fault, SessionId, Timestamp, UserGroupId, UserId,
     identity::Revocation,
 };
+use jsonwebtoken::get_current_timestamp;
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
 /// Number of revocations in a batch.
@@ -215,24 +216,28 @@ pub(crate) async fn list(db: impl PgExecutor<'_>, after: i64) -> Result<Vec<Revo
 
 /// Returns the time until which issued tokens have expired, in microseconds since 1970; 0 if it is not known.
 pub(crate) async fn expired_until(db: impl PgExecutor<'_>) -> Result<i64, Fault> {
-    let until: Option<i64> = sqlx::query_scalar(
-        "select (extract(epoch from now() - interval '1 hour' - make_interval(
+    let until = sqlx::query_scalar(
+        "select (extract(epoch from least(now(), to_timestamp($1::bigint)) - interval '1 hour' - make_interval(
              secs => max(token_lifetime_in_s))) * 1000000)::bigint
          from signing_key",
-    )
-    .fetch_one(db)
-    .await?;
+    );
+    let until: Option<i64> = until.bind(program_time()?).fetch_one(db).await?;
     Ok(until.unwrap_or_default())
 }
 
 /// Deletes revocations whose tokens have all expired.
 pub(crate) async fn prune(db: impl PgExecutor<'_>) -> Result<(), Fault> {
-    sqlx::query(
+    let prune = sqlx::query(
         "delete from revocation
-         where created_at < now() - interval '1 hour' - make_interval(
+         where created_at < least(now(), to_timestamp($1::bigint)) - interval '1 hour' - make_interval(
             secs => (select max(token_lifetime_in_s) from signing_key))",
-    )
-    .execute(db)
-    .await?;
+    );
+    prune.bind(program_time()?).execute(db).await?;
     Ok(())
+}
+
+/// Returns the time by the clock of this program, in seconds since 1970. Tokens expire by the clocks of programs, so a
+/// clock of the database that is ahead must not end revocations before their tokens.
+fn program_time() -> Result<i64, Fault> {
+    i64::try_from(get_current_timestamp()).map_err(Fault::internal)
 }

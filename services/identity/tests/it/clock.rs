@@ -2,8 +2,8 @@
 //! whose clock is behind.
 
 use anyhow::Result;
-use assay_auth::Caller;
-use assay_proto::identity::DeleteUserRequest;
+use assay_auth::{Caller, anonymous};
+use assay_proto::identity::{DeleteUserRequest, ListRevocationsRequest};
 use assay_testkit::eventually;
 use sqlx::{AssertSqlSafe, PgPool};
 use tonic::Code;
@@ -67,6 +67,19 @@ async fn logging_out_revokes_tokens_from_before_the_clock_stepped_back() -> Resu
     ends(&identity, "the session to end", &caller).await;
     let again = identity.caller_of(ADMIN).await?;
     assert!(identity.accepts(&again).await);
+    Ok(())
+}
+
+#[tokio::test]
+async fn revocations_are_in_effect_while_the_clock_is_days_ahead() -> Result<()> {
+    let identity = start().await?;
+    let caller = identity.caller_of(ADMIN).await?;
+    identity.tokens().logout(caller.call(())).await?;
+    set_clock(&identity, "2 days").await?;
+    let request = anonymous(ListRevocationsRequest { after: 0 });
+    let list = identity.tokens().list_revocations(request).await?.into_inner();
+    assert!(!list.items.is_empty(), "{list:?}");
+    assert!(list.items.iter().all(|one| one.issued_until > list.expired_until), "{list:?}");
     Ok(())
 }
 

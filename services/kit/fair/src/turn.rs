@@ -11,8 +11,8 @@ use crate::{Share, Shares};
 /// Maximum wait for a permit. It is longer than the time after which slow work gives one back.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Maximum number of turns of a customer that wait when another one would begin. Each keeps what has arrived of its client
-/// on its way, of up to a few mebibytes.
+/// Maximum number of turns of a customer that wait when another one would begin. Each keeps what has arrived of its
+/// client on its way, of up to a few mebibytes.
 const MOST_WAITING: usize = 50;
 
 /// A permit that long work takes and gives back in turns. So customers whose clients are slow do not keep other

@@ -45,6 +45,15 @@ const PARTS: [&str; 3] = ["-result.json", "-container.json", "-globals.json"];
 const DESCRIPTIONS: [&str; 4] =
     ["categories.json", "environment.properties", "environment.xml", "executor.json"];
 
+/// Files of the history, which are copied from an earlier report so that the next one shows trends.
+const HISTORY: [&str; 5] = [
+    "categories-trend.json",
+    "duration-trend.json",
+    "history-trend.json",
+    "history.json",
+    "retry-trend.json",
+];
+
 /// Ends of the names of files that other tools write reports into.
 const REPORTS: [&str; 6] = [".xml", ".trx", ".tap", ".json", ".jsonl", ".ndjson"];
 
@@ -99,7 +108,7 @@ fn is_part(name: &str) -> bool {
 }
 
 fn is_beside(name: &str) -> bool {
-    DESCRIPTIONS.contains(&name) || name.contains("-attachment")
+    DESCRIPTIONS.contains(&name) || HISTORY.contains(&name) || name.contains("-attachment")
 }
 
 /// Returns a note on files that seem to be reports of other tools, which are not read.

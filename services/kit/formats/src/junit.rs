@@ -98,7 +98,7 @@ impl Document for Report<'_> {
             } else if name == "property" {
                 let property = attributes.property();
                 suite.describe(&property);
-                self.dialect = self.dialect.of_property(&property.name);
+                self.dialect = self.dialect.of_property(&property.name, suite);
             }
         }
         Ok(())

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
+use http::HeaderValue;
 use maud::{Markup, html};
 
 use super::runs;
@@ -50,6 +51,17 @@ fn minutes_left(start: Time, usual: f64, now: Time) -> Option<i64> {
     (left > TimeDelta::zero()).then(|| left.num_minutes() + 1)
 }
 
+/// Returns the entity tag of a header with these times, from that of its results: another one each minute.
+#[expect(clippy::disallowed_methods, reason = "an estimate in minutes")]
+pub(super) fn tag_of_minute(results: &HeaderValue) -> Option<HeaderValue> {
+    with_minute(results, Utc::now())
+}
+
+fn with_minute(results: &HeaderValue, now: Time) -> Option<HeaderValue> {
+    let results = results.to_str().ok()?.trim_end_matches('"');
+    HeaderValue::try_from(format!("{results}.{}\"", now.timestamp() / 60)).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,5 +77,15 @@ mod tests {
         for unusual in [f64::NAN, f64::INFINITY, 1e300, -1.0] {
             assert_eq!(left(unusual, "2026-03-01T12:03:30Z"), None);
         }
+    }
+
+    #[test]
+    fn the_time_left_is_shown_again_each_minute_although_no_result_arrives() {
+        let results = HeaderValue::from_static("\"7.ab\"");
+        let tag = |now: &str| with_minute(&results, now.parse().unwrap()).unwrap();
+        let first = tag("2026-03-01T12:03:00Z");
+        assert!(first.to_str().is_ok_and(|tag| tag.starts_with("\"7.ab.") && tag.ends_with("\"")));
+        assert_eq!(first, tag("2026-03-01T12:03:59Z"));
+        assert_ne!(first, tag("2026-03-01T12:04:00Z"));
     }
 }

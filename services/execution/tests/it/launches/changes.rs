@@ -1,9 +1,13 @@
 //! Launches that are changed after their start: merged, run again, with other attributes.
 
-use anyhow::Result;
+use std::pin::pin;
+
+use anyhow::{Result, bail};
 use assay_execution::roll_up;
 use assay_proto::{ResultChange, TestResult, execution::UpdateLaunchRequest};
+use assay_testkit::eventually;
 use serde_json::json;
+use uuid::Uuid;
 
 use super::{counts, steps};
 use crate::{
@@ -79,6 +83,34 @@ async fn results_of_merged_launches_count_once_in_the_history_of_their_tests() -
     let still = reports(&world, &world.execution(&later).await?).await?.remove(0);
     assert_eq!(still.change_reason, "fails for the 2nd time in a row");
     assert_eq!(world.differences().await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_merge_locks_executions_before_launches() -> Result<()> {
+    let world = World::new().await?;
+    let (one, _) = report(&world, &[("pays", "PASSED")]).await?;
+    let (other, _) = report(&world, &[("ships", "PASSED")]).await?;
+    let id = Uuid::now_v7().to_string();
+    world.start_launch_as(json!({ "name": "Merged", "uuid": id })).await?;
+    let mut changing = assay_database::begin(&world.db).await?;
+    let latest = "select from execution order by id desc limit 1 for update";
+    sqlx::query(latest).execute(&mut *changing).await?;
+
+    let sources = [one.as_str(), other.as_str()];
+    let mut merged = pin!(world.merge_as(Some(id.as_str()), &sources));
+    let waits = "select count(*) from pg_stat_activity
+         where datname = current_database() and wait_event_type = 'Lock'";
+    let is_waiting = async || (world.count(waits).await.ok()? > 0).then_some(());
+    tokio::select! {
+        _ = &mut merged => bail!("the merge did not wait for the change of the launch"),
+        () = eventually("a wait for the execution", is_waiting) => {}
+    }
+    let free = "select count(*) from (select id from launch for update skip locked) as free";
+    let free: i64 = sqlx::query_scalar(free).fetch_one(&mut *changing).await?;
+    assert_eq!(free, 3, "the change locks its launch next");
+    changing.commit().await?;
+    merged.await?;
     Ok(())
 }
 

@@ -119,7 +119,8 @@ impl Case {
 
     pub(super) fn open(&mut self, path: &Path, attributes: &Attributes<'_>, has_points: bool) {
         let name = path.name();
-        if let Some(kind) = Kind::named(name).or_else(|| Kind::of_warning(name, attributes)) {
+        let of_warning = || Kind::of_warning(name, attributes).filter(|_| self.is_warning());
+        if let Some(kind) = Kind::named(name).or_else(of_warning) {
             self.problems.truncate(MOST_PROBLEMS);
             self.problems.push(Reported::new(kind, attributes, has_points));
         } else if name == "skipped" {
@@ -160,6 +161,7 @@ impl Case {
                     self.problems.last_mut().filter(|problem| is_within && is_own(problem));
                 problem.map_or(&mut self.output, |problem| &mut problem.output).add(text);
             }
+            Some(WARNING) if !self.is_warning() => {}
             Some("testcase") | None => {}
             Some(_) => {
                 if let Some(last) = self.problems.last_mut() {
@@ -167,6 +169,11 @@ impl Case {
                 }
             }
         }
+    }
+
+    /// Returns whether the test stands for others that `PHPUnit` cannot run, of which it only has a warning.
+    fn is_warning(&self) -> bool {
+        self.test.name == "Warning"
     }
 
     pub(super) fn close(&mut self, name: &str) {

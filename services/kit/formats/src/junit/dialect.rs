@@ -82,10 +82,11 @@ impl Dialect {
         }
     }
 
-    /// Returns the dialect by a property of a suite.
-    pub(super) fn of_property(self, name: &str) -> Self {
+    /// Returns the dialect by a property of a suite. Go-junit-report names the host, and runs no test again: tests
+    /// that it repeats are those of `go test -count`.
+    pub(super) fn of_property(self, name: &str, suite: &Suite) -> Self {
         match (self, name) {
-            (Self::Other | Self::Node, "go.version") => Self::Rerun,
+            (Self::Other | Self::Node, "go.version") if suite.host.is_empty() => Self::Rerun,
             (Self::Other | Self::Node, "Execution") => Self::Assay,
             _ => self,
         }

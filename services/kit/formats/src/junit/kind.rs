@@ -40,8 +40,8 @@ impl Kind {
         Some(Self { nature, when })
     }
 
-    /// Returns the meaning of a warning of `PHPUnit`, with which it fails: a test that cannot be run, for
-    /// instance. Other tools only warn.
+    /// Returns the meaning of a warning of `PHPUnit` instead of tests that it cannot run. With a warning about a
+    /// test that has run, such as one on a deprecated assertion, a run passes. Other tools only warn.
     pub(super) fn of_warning(name: &str, attributes: &Attributes<'_>) -> Option<Self> {
         if name != WARNING {
             return None;

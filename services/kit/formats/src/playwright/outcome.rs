@@ -151,11 +151,16 @@ pub(super) fn describe(test: &mut Test, project: &str, annotations: &[Annotation
 
 /// Completes a test that has all of its attempts.
 pub(super) fn close(test: &mut Test, annotations: &[Annotation]) {
-    // The rest of a serial suite is skipped after a failure, and retried with it. Playwright does not count
-    // skipped attempts beside others.
-    let is_skipped = |attempt: &Attempt| attempt.result == TestResult::Canceled;
-    if !test.attempts.iter().all(is_skipped) {
-        test.attempts.retain(|attempt| !is_skipped(attempt));
+    // Playwright does not count attempts that did not run beside others: the rest of a serial suite is skipped
+    // after a failure, and retried with it.
+    let has_run = |attempt: &Attempt| attempt.result != TestResult::NotExecuted;
+    if test.attempts.iter().any(has_run) {
+        test.attempts.retain(has_run);
+    }
+    for attempt in &mut test.attempts {
+        if attempt.result == TestResult::NotExecuted {
+            attempt.result = TestResult::Canceled;
+        }
     }
     if test.attempts.is_empty() {
         // A run that was stopped has tests without results, also of the status `skipped`.
@@ -173,7 +178,9 @@ impl Outcome {
         let status = self.status.0.as_str();
         let is_expected = status == expected;
         let result = match status {
-            "skipped" => TestResult::Canceled,
+            // The test itself did so, maybe only when it was retried.
+            "skipped" if is_expected => TestResult::Canceled,
+            "skipped" => TestResult::NotExecuted,
             // Also a test that is expected to fail and does.
             _ if is_expected => TestResult::Passed,
             "timedOut" => TestResult::Error,

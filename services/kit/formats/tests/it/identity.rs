@@ -176,3 +176,22 @@ fn tests_of_merged_runs_are_not_attempts() {
         assert_eq!(outline(&tests.into_tests()), expected, "{file}");
     }
 }
+
+#[test]
+fn repeated_tests_of_go_are_attempts_if_gotestsum_wrote_them() {
+    for (host, expected) in [
+        ("", &["Failed > Passed shop.TestPays"][..]),
+        // `go test -count=2`, as go-junit-report writes it.
+        ("hostname='ci'", &["Failed shop.TestPays", "Passed shop.TestPays"][..]),
+    ] {
+        let file = format!(
+            "<testsuites><testsuite name='shop' tests='2' failures='1' {host}><properties>\
+             <property name='go.version' value='go1.22.1 linux/amd64'/></properties>\
+             <testcase classname='shop' name='TestPays'><failure message='Failed'/></testcase>\
+             <testcase classname='shop' name='TestPays'/></testsuite></testsuites>"
+        );
+        let mut tests = Collected::default();
+        read(file.as_bytes(), &mut tests).unwrap();
+        assert_eq!(outline(&tests.into_tests()), expected, "{file}");
+    }
+}
