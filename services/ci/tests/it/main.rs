@@ -18,7 +18,7 @@ const EXECUTION: &str = "019cade2-11c0-7b21-8d4f-0a96c3e15f72";
 const PROJECT: &str = "019cade2-11c0-7b21-8d4f-0a96c3e15f73";
 
 /// Time that a run may take.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Starts a server, and returns its URL.
 #[expect(clippy::disallowed_methods, reason = "the server ends with the test")]

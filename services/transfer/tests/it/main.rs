@@ -13,7 +13,7 @@ use clap::Parser;
 use tokio::time::timeout;
 
 /// Time that a command may take.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 #[derive(Parser)]
 enum Command {

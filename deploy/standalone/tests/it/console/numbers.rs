@@ -134,7 +134,7 @@ async fn the_box_of_a_cause_has_the_number_of_all_of_its_tests_on_each_page() {
     let (mut page, mut pages) = (Some(first), 0);
     while let Some(path) = page {
         let html = reader.html(&path).await;
-        let all = between(&html, "class=\"all\"", ">").expect(&html);
+        let all = between(&html, "<input class=\"all\"", ">").expect(&html);
         assert!(all.contains("data-count=\"60\""), "{path}: {all}");
         (page, pages) = (next_page(&html), pages + 1);
     }
