@@ -85,7 +85,8 @@ pub(crate) async fn receive(
         let before = arrived.size;
         let Some(error) = arrived.continue_with(api, lease, file).await? else { break };
         let has_progressed = arrived.size > before;
-        if has_progressed && i64::try_from(arrived.size).ok() == Some(file.size) {
+        let is_whole = i64::try_from(arrived.size).ok() == Some(file.size);
+        if is_whole && has_progressed && !error.is_permanent() {
             // The response has broken off after the last byte, and no range follows.
             break;
         }
