@@ -233,7 +233,7 @@ async fn an_execution_that_cannot_be_read_is_not_taken_for_one_without_differenc
     let execution = world.start().await?;
     assert_eq!(assay_execution::verify(&world.db, |_| ()).await?, (1, 0));
 
-    world.change("update execution set mode = 'Unknown'").await?;
+    world.change("alter view live_execution rename column has_failed to unknown").await?;
     let failed = world.differences().await.expect_err("the execution was left out");
     assert!(format!("{failed:#}").contains(&execution.id), "{failed:#}");
     let failed = assay_execution::rebuild(&world.db).await.map_err(anyhow::Error::from);

@@ -121,6 +121,6 @@ fn the_time_to_read_a_text_does_not_depend_on_its_contents() {
         let start = Instant::now();
         let _ = Failure::of(&text);
         // A quadratic rule takes minutes; a linear one 20 ms, even without optimization.
-        assert!(start.elapsed() < Duration::from_secs(1), "{part:?}: {:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(5), "{part:?}: {:?}", start.elapsed());
     }
 }

@@ -45,7 +45,7 @@ fn preserved(test: &Test) -> Test {
     }
     test.start = test.attempts[last].start;
     test.seconds = test.attempts[last].seconds;
-    (test.retry, test.file) = Default::default();
+    (test.retry, test.file, test.run) = Default::default();
     test.suites.retain(|suite| !suite.is_empty());
     test.labels.sort_by(|one, other| (&one.name, &one.value).cmp(&(&other.name, &other.value)));
     test.parameters.sort_by(|one, other| one.name.cmp(&other.name));
