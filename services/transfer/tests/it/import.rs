@@ -89,13 +89,16 @@ pub(crate) async fn refused(export: &Path, case: &str) -> String {
 async fn a_listed_file_is_imported() {
     let mut forged = Forged::new();
     forged.execution(EXECUTION, "log.txt");
-    forged.add(&format!("executions/{EXECUTION}/files/log.txt"), "contents");
+    forged.add(&format!("executions/{EXECUTION}/files/log.txt"), "a longer text");
     forged.complete();
     let server = Server::new().await;
     import(&server.url, &forged.export()).await.unwrap();
     let received = server.received();
     let sent = received.iter().find(|one| one.starts_with("PUT")).unwrap();
-    assert!(sent.contains("/results/artifacts/log.txt") && sent.ends_with("contents"), "{sent}");
+    assert!(
+        sent.contains("/results/artifacts/log.txt") && sent.ends_with("a longer text"),
+        "{sent}"
+    );
 }
 
 #[tokio::test]

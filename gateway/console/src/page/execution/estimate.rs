@@ -84,7 +84,7 @@ mod tests {
         let results = HeaderValue::from_static("\"7.ab\"");
         let tag = |now: &str| with_minute(&results, now.parse().unwrap()).unwrap();
         let first = tag("2026-03-01T12:03:00Z");
-        assert!(first.to_str().is_ok_and(|tag| tag.starts_with("\"7.ab.") && tag.ends_with("\"")));
+        assert!(first.to_str().is_ok_and(|tag| tag.starts_with("\"7.ab.") && tag.ends_with('"')));
         assert_eq!(first, tag("2026-03-01T12:03:59Z"));
         assert_ne!(first, tag("2026-03-01T12:04:00Z"));
     }
