@@ -126,7 +126,7 @@ impl World {
             lines,
         };
         let head = ReportResultsRequest { target: Some(target), ..ReportResultsRequest::default() };
-        let size = if body.len() > 1 << 20 { 64 << 10 } else { 7 };
+        let size = if body.len() > 64 << 10 { 64 << 10 } else { 7 };
         let chunks: Vec<_> = body
             .as_bytes()
             .chunks(size)
