@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_browsers_ignore_is_not_sent() {
+    fn a_script_is_sent_without_comments_and_indentation() {
         let script = "// Keys.\nif (a) {\n\n  b(); // now\n}\n/* All of it. */\n";
         assert_eq!(compact(script), "if (a) {\nb(); // now\n}");
     }
