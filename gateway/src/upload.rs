@@ -4,6 +4,7 @@ mod announced;
 mod file_name;
 mod form_file;
 mod held;
+mod joined;
 mod stored_file;
 
 use std::{
@@ -23,7 +24,6 @@ use futures::{
     channel::mpsc,
     stream::{self, Chain, Map, Once},
 };
-use http_body_util::BodyExt;
 use tokio::time::timeout;
 use tonic::Status;
 
@@ -182,7 +182,7 @@ impl Upload {
     /// Queues all chunks. Returns only if the body cannot be read.
     async fn feed(self, mut sender: Sender) -> Problem {
         let fed = match self {
-            Self::File(body) => feed_file(body, &mut sender).await,
+            Self::File(body) => joined::feed(body.into_data_stream(), &mut sender).await,
             Self::Form(form, part, held) => feed_form(form, part, &held, &mut sender).await,
         };
         if let Err(problem) = fed {
@@ -192,16 +192,6 @@ impl Upload {
         drop(sender);
         pending().await
     }
-}
-
-async fn feed_file(mut body: Body, sender: &mut Sender) -> Result<(), Problem> {
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| body_error(&error))?;
-        if let Ok(bytes) = frame.into_data() {
-            queue(sender, Chunk { bytes, ..Chunk::default() }).await;
-        }
-    }
-    Ok(())
 }
 
 async fn feed_form(
@@ -224,10 +214,7 @@ async fn feed_form(
         }
         // A separate chunk marks the start, because the file may be empty.
         queue(sender, Chunk { file: Some(file), ..Chunk::default() }).await;
-        while let Some(bytes) = field.chunk().await.map_err(|error| body_error(&error))? {
-            held.release();
-            queue(sender, Chunk { bytes, ..Chunk::default() }).await;
-        }
+        joined::feed(field.inspect(|_| held.release()), sender).await?;
     }
     Ok(())
 }
@@ -259,7 +246,7 @@ mod tests {
         let count = taken.clone();
         let chunks = stream::repeat_with(move || {
             count.fetch_add(1, Ordering::Relaxed);
-            Ok::<_, Infallible>(Bytes::from_static(b"x"))
+            Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 32 << 10]))
         });
         let upload = Upload::File(Body::from_stream(chunks));
         let sent = upload.send(
