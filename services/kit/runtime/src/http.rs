@@ -2,14 +2,14 @@
 
 mod beginning;
 mod connections;
-
 mod responses;
 mod stream;
 mod timeouts;
+mod unread;
 
-use std::{net::SocketAddr, time::Duration};
+use std::{convert::Infallible, net::SocketAddr, time::Duration};
 
-use axum::{Router, body::Body, extract::ConnectInfo};
+use axum::{Router, extract::ConnectInfo};
 use hyper::{Request, body::Incoming};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -21,9 +21,9 @@ use tokio::{
     net::{TcpListener, TcpStream},
     time::{sleep, timeout},
 };
-use tower::ServiceExt;
+use tower::{Service, service_fn};
 
-use self::{connections::Permit, responses::Responses, stream::ClientStream};
+use self::{connections::Permit, responses::Responses, stream::ClientStream, unread::Unread};
 pub use self::{
     connections::{Connections, network},
     timeouts::Timeouts,
@@ -91,7 +91,7 @@ fn begin(
     connections: &GracefulShutdown,
     stream: TcpStream,
     peer: SocketAddr,
-    app: Router,
+    mut app: Router,
     permit: Permit,
 ) {
     let _ = stream.set_nodelay(true);
@@ -99,12 +99,16 @@ fn begin(
     let timeouts = permit.timeouts();
     let responses = Responses::new(timeouts.read);
     let watched = responses.clone();
-    let service = app.map_request(move |request: Request<Incoming>| {
-        let mut request = request.map(Body::new);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (mut request, unread) = Unread::watch(request);
         request.extensions_mut().insert(ConnectInfo(peer));
-        request
+        let (response, watched) = (app.call(request), watched.clone());
+        async move {
+            let mut response = response.await?;
+            unread.end(&mut response).await;
+            Ok::<_, Infallible>(watched.watch(response))
+        }
     });
-    let service = service.map_response(move |response| watched.watch(response));
     let mut server = Builder::new(TokioExecutor::new());
     server.http1().timer(TokioTimer::new()).header_read_timeout(timeouts.next);
     server

@@ -3,3 +3,4 @@
 mod silent;
 mod stopping;
 mod telemetry;
+mod unread;
