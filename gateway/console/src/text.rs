@@ -14,7 +14,7 @@ pub(crate) use self::{
     ansi::ansi,
     day::{end_of_day, until, zoned_day},
     excerpt::{Allowance, beginning},
-    link::{Link, link},
+    link::{Link, link, link_to_ticket},
     number::{counted, number},
     plain::{clean, plain},
     time::{exact_time, long_time, short_time, time_before, time_since, tooltip_time},

@@ -19,6 +19,7 @@ mod session;
 mod share;
 mod state;
 mod story;
+mod ticket;
 mod triage;
 mod usage;
 mod version;

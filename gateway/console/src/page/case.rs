@@ -105,7 +105,8 @@ async fn show(
         @if let Some(description) = &case.description { p.lead { (plain(description)) } }
         (classification::shown(&case.classification, &format!("/projects/{}/cases", case.project_id)))
         (sets_of(case, &sets))
-        (case_state::shown(&state, user, entry, &address(&format!("/cases/{}/state", case.id), query)))
+        @let path = address(&format!("/cases/{}/state", case.id), query);
+        (case_state::shown(&state, user, entry, &path, &project))
         @let is_filtered = query.filter != Filter::default();
         @if is_filtered || !runs.items.is_empty() { (filters(case, &query.filter)) }
         @if runs.items.is_empty() {

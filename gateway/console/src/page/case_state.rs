@@ -15,7 +15,7 @@ use crate::{
     api::Api,
     claims::Claims,
     failure::Failure,
-    record::{Permission, State, Time},
+    record::{Permission, Project, State, Time},
     text::{clean, end_of_day, plain, time_before},
 };
 
@@ -127,11 +127,17 @@ impl Entry {
 }
 
 /// The state of a test case, unless it is enabled, and the forms that set it, which are sent to `path`.
-pub(super) fn shown(case: &CaseState, user: &Claims, entry: &Entry, path: &str) -> Markup {
+pub(super) fn shown(
+    case: &CaseState,
+    user: &Claims,
+    entry: &Entry,
+    path: &str,
+    project: &Project,
+) -> Markup {
     let is_enabled = case.state == State::Enabled;
     html! {
         @if !is_enabled {
-            p.review { (summary(case)) }
+            p.review { (summary(case, project)) }
         }
         @if user.may(Permission::Accept) {
             @if !is_enabled { (enabling(path, case, entry)) }
@@ -147,14 +153,14 @@ pub(super) fn shown(case: &CaseState, user: &Claims, entry: &Entry, path: &str) 
 }
 
 /// The state, its end and its reason.
-pub(super) fn summary(case: &CaseState) -> Markup {
+pub(super) fn summary(case: &CaseState, project: &Project) -> Markup {
     html! {
         b { (case.state) }
         span.facts {
             @if let Some(until) = case.until { span.fact { "until " (time_before(until)) } }
             (facts([Some(case.owner.as_str()), Some(case.reason.as_str())]))
         }
-        @if !case.ticket.is_empty() { (ticket(&case.ticket)) }
+        (ticket(&case.ticket, project))
     }
 }
 

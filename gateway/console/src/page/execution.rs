@@ -8,6 +8,7 @@ mod filter;
 mod header;
 mod list;
 mod path;
+mod results;
 mod runs;
 mod undo;
 
@@ -29,11 +30,13 @@ pub(super) use self::{
     filter::{Filter, Tab},
     header::{legend, sentence, tabs},
     path::{Place, path},
+    results::results,
 };
 use super::{
     paged::Paged,
     part::below_set,
     review::{self, Announcement, Entry, Scope},
+    row::Rows,
 };
 use crate::{
     api::{Api, Console, List, address},
@@ -97,18 +100,19 @@ async fn show(
     let (filter, tab) = (&query.filter, query.filter.tab(&summary.changes));
     let verdict_path = format!("{}/verdict", path(id));
     let may_review = review::may_review(user);
-    let judged = may_review.then_some(entry);
     let place = Place::of(id);
     let ((project, usual), verdict, results, matches, last, runs) = try_join!(
         project(api, &summary, query),
         api.get::<Verdict>(&verdict_path, &()),
-        results(api, &place, tab, query, summary.execution.is_running(), judged),
+        results(api, &place, tab, query, may_review),
         matches(api, &summary, filter.fingerprint.as_deref().filter(|_| may_review)),
         last(api, id, announcement, query),
         series(api, &summary, query),
     )?;
 
     let execution = &summary.execution;
+    let rows =
+        Rows { judged: may_review.then_some(entry), project: Some(&project), ..Rows::default() };
     let scope = matches.as_ref().map_or(Scope::Selected, Scope::Cause);
     let body = html! {
         (header::header(&summary, Some(&verdict), tab, query, usual))
@@ -116,7 +120,7 @@ async fn show(
         (runs::strip(execution, &runs))
         (announcement.show(&id.to_string(), &format!("/executions/{id}?{}", query.encode(tab))))
         @if let Some(last) = last { (end_of_walk(&last)) }
-        (results)
+        (results.section(&place, tab, query, execution.is_running(), rows))
         (review::form(user, &format!("/executions/{id}?{}", query.encode(tab)), scope, entry))
     };
     let trail = below_set(&project, &execution.test_set_id, &execution.test_set_name);
@@ -146,22 +150,6 @@ async fn project(
         None => estimate::usual_duration(api, summary, &project.default_branch).await?,
     };
     Ok((project, usual))
-}
-
-/// Shows results by their causes or as a list. The selected ones can be judged.
-pub(super) async fn results(
-    api: &Api,
-    place: &Place,
-    tab: Tab,
-    query: &Paged<Filter>,
-    is_running: bool,
-    judged: Option<&Entry>,
-) -> Result<Markup, Failure> {
-    if query.filter.is_grouped(tab) {
-        Ok(causes::read(api, place, tab, query).await?.section(place, tab, query, judged))
-    } else {
-        list::section(api, place, tab, query, is_running, judged).await
-    }
 }
 
 /// Returns the test cases that a cause has made fail.

@@ -111,10 +111,10 @@ async fn show(
         }
         @if known.items.is_empty() { (query.nothing("No failure is muted.")) }
         ul.rows.spaced { @for alike in known.items.chunk_by(KnownFailure::is_like) {
-            (row(&path, alike, user))
+            (row(&path, alike, user, &project))
         } }
         (query.pager(&path, known.next.as_deref()))
-        (tests(&path, query, &states))
+        (tests(&path, query, &states, &project))
     };
     let title = format!("Known failures · {}", project.name);
     let trail = below_project(&project);
@@ -122,7 +122,7 @@ async fn show(
 }
 
 /// The tests that are muted or skipped, whatever their causes.
-fn tests(path: &str, query: &Paged<Part>, states: &List<CaseState>) -> Markup {
+fn tests(path: &str, query: &Paged<Part>, states: &List<CaseState>, project: &Project) -> Markup {
     let is_later_part = query.filter.tests.is_some();
     let at = |tests: Option<String>| {
         let query = Paged { filter: Part { tests }, cursor: query.cursor.clone() };
@@ -138,7 +138,7 @@ fn tests(path: &str, query: &Paged<Part>, states: &List<CaseState>) -> Markup {
                         a href=(format!("/cases/{}", state.test_case_id)) {
                             bdi { (plain(state.test_case_name.as_deref().unwrap_or("one test"))) }
                         }
-                        p.small { (case_state::summary(state)) }
+                        p.small { (case_state::summary(state, project)) }
                     }
                 }
             } }
@@ -153,7 +153,7 @@ fn tests(path: &str, query: &Paged<Part>, states: &List<CaseState>) -> Markup {
 }
 
 /// Known failures of one cause as a row.
-fn row(path: &str, alike: &[KnownFailure], user: &Claims) -> Markup {
+fn row(path: &str, alike: &[KnownFailure], user: &Claims, project: &Project) -> Markup {
     let [known, ..] = alike else { return html! {} };
     let seen = alike.iter().filter_map(|known| known.last_seen).max();
     html! {
@@ -176,7 +176,7 @@ fn row(path: &str, alike: &[KnownFailure], user: &Claims) -> Markup {
                     }
                 }
             }
-            span.marks { @if !known.ticket.is_empty() { (ticket(&known.ticket)) } }
+            span.marks { (ticket(&known.ticket, project)) }
             @if user.may(Permission::Accept) {
                 form.time method="post" action=(format!("{path}/end")) {
                     @for known in alike { input type="hidden" name="known" value=(known.id); }

@@ -6,7 +6,7 @@ use crate::{
     chart::{bar, glyph_of_run},
     layout::Crumb,
     record::{ExecutionEntry, Outcome, Project, Time},
-    text::{Link, clean, counted, duration, link, plain, short_time, time_since},
+    text::{Link, clean, counted, duration, link, link_to_ticket, plain, short_time, time_since},
 };
 
 /// Returns the trail of pages below the list of projects.
@@ -37,18 +37,16 @@ pub(super) fn result_badge(outcome: Outcome, label: &str) -> Markup {
     html! { span class=(format!("badge {}", outcome.class())) { (label) } }
 }
 
-/// A ticket, which may be the URL of one.
-pub(super) fn ticket(ticket: &str) -> Markup {
+/// A ticket, if there is one: a link if it is a URL, or if the project says where its tickets are.
+pub(super) fn ticket(ticket: &str, project: &Project) -> Markup {
+    let own = link(ticket).filter(|link| matches!(link, Link::Elsewhere(_)));
+    let name = own.as_ref().map(Link::file_name).filter(|name| !name.is_empty()).unwrap_or(ticket);
+    let name = html! { bdi { (plain(name)) } };
+    let link = own.as_ref().cloned().or_else(|| link_to_ticket(ticket, &project.ticket_url));
     html! {
-        @match link(ticket) {
-            Some(Link::Elsewhere(url)) => {
-                @let link = Link::Elsewhere(url);
-                a.badge.none href=(link.href()) rel="noopener noreferrer" {
-                    bdi { (plain(if link.file_name().is_empty() { ticket } else { link.file_name() })) }
-                }
-            }
-            _ => { span.badge.none { bdi { (plain(ticket)) } } }
-        }
+        @if let Some(link) = link {
+            a.badge.none href=(link.href()) rel="noopener noreferrer" { (name) }
+        } @else if !ticket.is_empty() { span.badge.none { (name) } }
     }
 }
 

@@ -112,7 +112,7 @@ async fn show(
 
     let here = address(&format!("/reports/{}", report.id), view);
     let body = html! {
-        (head::head(report, &runs, &list, &position, &undo_last(report, user, &here)))
+        (head::head(report, &runs, &list, &position, &undo_last(report, user, &here), &project))
         (announcement.show(&report.execution_id, &here))
         (steps::choices(report, &instances, instance.as_ref(), view))
         @match (instance.as_ref(), attempt) {

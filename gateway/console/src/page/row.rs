@@ -9,12 +9,12 @@ use super::{
 use crate::{
     api::address,
     chart::{flaky, glyph, strip},
-    record::{Cause, Outcome, ReportEntry, ResultChange},
+    record::{Cause, Outcome, Project, ReportEntry, ResultChange},
     text::{clean, counted, plain, short_time},
 };
 
 /// The rows of a list.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Rows<'a> {
     /// Path before those of the pages of tests.
     pub(super) below: &'a str,
@@ -24,6 +24,8 @@ pub(super) struct Rows<'a> {
     pub(super) judged: Option<&'a Entry>,
     /// Whether rows show the message of the failure.
     pub(super) with_headline: bool,
+    /// The project, whose tickets are links. None for readers of a share link, who see no tickets.
+    pub(super) project: Option<&'a Project>,
 }
 
 impl Rows<'_> {
@@ -107,7 +109,7 @@ pub(super) fn row(report: &ReportEntry, rows: Rows<'_>) -> Markup {
                     code.headline title=(clean(headline)) { (plain(headline)) }
                 }
             }
-            (marks(report))
+            (marks(report, rows.project))
             span.history { (strip(&history(report))) }
             span.time title=(OF_TEST) { (taken(report.result, report.duration_in_sec)) }
         }
@@ -135,11 +137,11 @@ fn history(report: &ReportEntry) -> Vec<Outcome> {
     report.history.chars().map(Outcome::of_letter).chain([report.result]).collect()
 }
 
-fn marks(report: &ReportEntry) -> Markup {
+fn marks(report: &ReportEntry, project: Option<&Project>) -> Markup {
     html! {
         span.marks {
             @if report.is_muted { span.badge.none { "muted" } }
-            @if !report.ticket.is_empty() { (ticket(&report.ticket)) }
+            @if let Some(project) = project { (ticket(&report.ticket, project)) }
             @if report.status.is_judged() {
                 span.badge.none { (report.status) }
                 span.small { (reviewer(&report.review)) }

@@ -15,6 +15,7 @@ use super::{
     execution::{Filter, Place, legend, results, sentence, tabs},
     paged::Paged,
     part::{facts, result_badge, revision, subject, taken_by_tests},
+    row::Rows,
 };
 use crate::{
     api::{Api, Console, address},
@@ -52,7 +53,7 @@ async fn page(
     let execution = api.get::<SharedExecution>(&place.api, &()).await?;
     let tab = query.filter.tab(&execution.changes);
     let is_running = execution.is_running();
-    let results = results(&api, &place, tab, &query, is_running, None).await?;
+    let results = results(&api, &place, tab, &query, false).await?;
     let body = html! {
         header #summary {
             div.head {
@@ -66,7 +67,7 @@ async fn page(
             (tabs(&place.page, &execution.changes, &execution.statistic, tab))
         }
         @if is_running { p { a.button href=(address(&place.page, &query)) { "Refresh" } } }
-        (results)
+        (results.section(&place, tab, &query, is_running, Rows::default()))
     };
     Ok(layout::open(&execution.test_set_name, &body))
 }

@@ -195,7 +195,7 @@ async fn show(
                 }
                 div {
                     (cause::example(cause, id))
-                    (cause::decision(before.as_ref()))
+                    (cause::decision(before.as_ref(), &project))
                     @let entry = refused.unwrap_or_else(|| Entry::like(before.as_ref()));
                     (review::form(user, &here, Scope::Whole(cause), &entry))
                 }

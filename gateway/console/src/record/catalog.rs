@@ -12,6 +12,9 @@ pub(crate) struct Project {
     pub(crate) description: Option<String>,
     #[serde(default)]
     pub(crate) default_branch: String,
+    /// The URL of a ticket; `{ticket}` stands for its name. Empty if tickets are no links.
+    #[serde(default)]
+    pub(crate) ticket_url: String,
 }
 
 #[derive(Deserialize)]

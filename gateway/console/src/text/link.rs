@@ -1,9 +1,9 @@
 //! Links in results, which anybody may have written.
 
-use url::Url;
+use url::{Url, form_urlencoded::byte_serialize};
 
 /// A link that is safe to show.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Link {
     /// A file that Assay stores, by path and query, so that it loads from the host of the page.
     Artifact(String),
@@ -21,6 +21,17 @@ pub(crate) fn link(text: &str) -> Option<Link> {
         (true, Some(query)) => Some(Link::Artifact(format!("{}?{query}", url.path()))),
         _ => Some(Link::Elsewhere(url.into())),
     }
+}
+
+/// Returns the link to a ticket by its name. `template` is the URL of the tickets of a project, in which `{ticket}` stands
+/// for the name, or empty. The sign before a number, as in `#12`, is not part of the name.
+pub(crate) fn link_to_ticket(ticket: &str, template: &str) -> Option<Link> {
+    let name = ticket.trim().trim_start_matches('#');
+    if name.is_empty() || name.contains(char::is_whitespace) {
+        return None;
+    }
+    let name: String = byte_serialize(name.as_bytes()).collect();
+    link(&template.replace("{ticket}", &name))
 }
 
 impl Link {
@@ -49,6 +60,26 @@ mod tests {
         let page = link("https://ci.example.com/runs/1205/trace.zip#x").unwrap();
         assert_eq!(page.file_name(), "trace.zip");
         assert_eq!(page.href(), "https://ci.example.com/runs/1205/trace.zip#x");
+    }
+
+    #[test]
+    fn tickets_are_links_where_the_project_says_where_they_are() {
+        let of =
+            |ticket, template| link_to_ticket(ticket, template).map(|link| link.href().to_owned());
+        let template = "https://tickets.example/browse/{ticket}?from=assay";
+        for (ticket, name) in [("SHOP-7", "SHOP-7"), ("#12", "12"), ("a/../b?c", "a%2F..%2Fb%3Fc")]
+        {
+            let expected = format!("https://tickets.example/browse/{name}?from=assay");
+            assert_eq!(of(ticket, template), Some(expected));
+        }
+        for (ticket, template) in [
+            ("", template),
+            ("SHOP-7", ""),
+            ("SHOP-7 and SHOP-8", template),
+            ("alert(1)", "javascript:{ticket}"),
+        ] {
+            assert_eq!(of(ticket, template), None, "{ticket}");
+        }
     }
 
     #[test]

@@ -46,6 +46,7 @@ async fn creating_a_project_publishes_an_event() {
         retention_in_days: None,
         default_branch: None,
         serves_metrics: false,
+        ticket_url: String::new(),
     };
     let project = create(&user, input).await.unwrap();
 

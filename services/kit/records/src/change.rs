@@ -134,6 +134,7 @@ mod tests {
                     retention_in_days: None,
                     default_branch: Some(String::new()),
                     serves_metrics: false,
+                    ticket_url: String::new(),
                 }
             );
         }

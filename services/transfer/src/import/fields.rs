@@ -10,13 +10,14 @@ use super::text;
 /// The mask of secrets.
 const MASK: &str = "********";
 
-pub(super) const OF_PROJECT: [&str; 6] = [
+pub(super) const OF_PROJECT: [&str; 7] = [
     "Name",
     "Description",
     "ReportTemplateId",
     "RetentionInDays",
     "DefaultBranch",
     "ServesMetrics",
+    "TicketUrl",
 ];
 pub(super) const OF_SUBJECT: [&str; 15] = [
     "Identifier",

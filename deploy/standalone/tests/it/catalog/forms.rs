@@ -9,7 +9,8 @@ use crate::{customer::Customer, world::id};
 
 const PROJECT_ENTRY: &str = "Id Name Description";
 const PROJECT: &str = "Id Name Description DataVersion ReportTemplateId OverallResult \
-    OverallStatus Archived CustomerId RetentionInDays DefaultBranch ServesMetrics";
+    OverallStatus Archived CustomerId RetentionInDays DefaultBranch ServesMetrics \
+    TicketUrl";
 const CASE_ENTRY: &str = "Id Identifier Name Description LastPlanStatus LastReportStatus \
     LastResult LastSwName LastSwIdentifier ExecutionStatistics Suites Labels Links";
 const CASE: &str = "Id Identifier Name Description LastPlanStatus LastReportStatus LastResult \

@@ -12,7 +12,6 @@ use crate::{
     failure::Failure,
     page::{
         paged::Paged,
-        review::Entry,
         row::{Rows, row},
     },
     record::Cause,
@@ -50,11 +49,9 @@ impl Causes {
         place: &Place,
         tab: Tab,
         query: &Paged<Filter>,
-        judged: Option<&Entry>,
+        rows: Rows<'_>,
     ) -> Markup {
         let (page, filter) = (&place.page, &query.filter);
-        let from = query.encode(tab);
-        let rows = Rows { below: &place.reports, from: &from, judged, with_headline: false };
         html! {
             div.tools {
                 p.hint {

@@ -13,7 +13,6 @@ use crate::{
     page::{
         paged::Paged,
         part::choice,
-        review::Entry,
         row::{Rows, row},
     },
     record::{Cause, Outcome, ReportEntry, ReportStatus},
@@ -22,6 +21,27 @@ use crate::{
 
 /// Number of results on a page.
 const RESULTS: u32 = 50;
+
+/// The results of a page.
+pub(super) struct Results {
+    reports: List<ReportEntry>,
+    /// The cause that the list is about, of whose tests the page shows a part.
+    whole: Option<Cause>,
+}
+
+/// Reads the results of a page, and what is needed to judge all of a list.
+pub(super) async fn read(
+    api: &Api,
+    place: &Place,
+    tab: Tab,
+    query: &Paged<Filter>,
+    is_judged: bool,
+) -> Result<Results, Failure> {
+    let reports = list(api, place, tab, query).await?;
+    let is_part = query.cursor.is_some() || reports.next.is_some();
+    let whole = if is_part && is_judged { whole(api, place, tab, query).await? } else { None };
+    Ok(Results { reports, whole })
+}
 
 async fn list(
     api: &Api,
@@ -33,7 +53,7 @@ async fn list(
     api.list(&format!("{}/reports", place.api), &query.listed(RESULTS)).await
 }
 
-/// Returns the cause that a list is about, of whose tests the page shows a part.
+/// Returns the cause that a list is about.
 async fn whole(
     api: &Api,
     place: &Place,
@@ -48,38 +68,36 @@ async fn whole(
     Ok(causes.items.into_iter().next())
 }
 
-pub(super) async fn section(
-    api: &Api,
-    place: &Place,
-    tab: Tab,
-    query: &Paged<Filter>,
-    is_running: bool,
-    judged: Option<&Entry>,
-) -> Result<Markup, Failure> {
-    let reports = list(api, place, tab, query).await?;
-    let (page, filter) = (&place.page, &query.filter);
-    let from = query.encode(tab);
-    let with_headline = filter.fingerprint.is_none();
-    let rows = Rows { below: &place.reports, from: &from, judged, with_headline };
-    let is_part = query.cursor.is_some() || reports.next.is_some();
-    let whole =
-        if is_part && judged.is_some() { whole(api, place, tab, query).await? } else { None };
-    let count = if is_part {
-        whole.as_ref().map(|cause| cause.count)
-    } else {
-        i64::try_from(reports.items.len()).ok()
-    };
-    Ok(html! {
-        @if let Some(fingerprint) = &filter.fingerprint {
-            (headline(page, tab, &reports.items))
-            (rows.whole_cause(fingerprint, count, "All tests of this list"))
-            @if let Some(cause) = &whole { (rows.seen(cause)) }
+impl Results {
+    pub(super) fn section(
+        &self,
+        place: &Place,
+        tab: Tab,
+        query: &Paged<Filter>,
+        is_running: bool,
+        rows: Rows<'_>,
+    ) -> Markup {
+        let Self { reports, whole } = self;
+        let (page, filter) = (&place.page, &query.filter);
+        let rows = Rows { with_headline: filter.fingerprint.is_none(), ..rows };
+        let is_part = query.cursor.is_some() || reports.next.is_some();
+        let count = if is_part {
+            whole.as_ref().map(|cause| cause.count)
+        } else {
+            i64::try_from(reports.items.len()).ok()
+        };
+        html! {
+            @if let Some(fingerprint) = &filter.fingerprint {
+                (headline(page, tab, &reports.items))
+                (rows.whole_cause(fingerprint, count, "All tests of this list"))
+                @if let Some(cause) = whole { (rows.seen(cause)) }
+            }
+            @else { (tools(place, tab, filter)) }
+            @if reports.items.is_empty() { (query.nothing(nothing(tab, filter, is_running))) }
+            ul.rows { @for report in &reports.items { (row(report, rows)) } }
+            (query.pager(page, reports.next.as_deref()))
         }
-        @else { (tools(place, tab, filter)) }
-        @if reports.items.is_empty() { (query.nothing(nothing(tab, filter, is_running))) }
-        ul.rows { @for report in &reports.items { (row(report, rows)) } }
-        (query.pager(page, reports.next.as_deref()))
-    })
+    }
 }
 
 /// The message of the cause that the list is about.

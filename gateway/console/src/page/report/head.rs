@@ -14,7 +14,7 @@ use crate::{
         review::reviewer,
         row::identifier,
     },
-    record::{Outcome, Position, Report, ResultChange, TestCaseRun},
+    record::{Outcome, Position, Project, Report, ResultChange, TestCaseRun},
     text::{duration, exact_time, long_time, number, plain, tooltip_time},
 };
 
@@ -43,6 +43,7 @@ pub(super) fn head(
     list: &Paged<Filter>,
     position: &Position,
     undo: &Markup,
+    project: &Project,
 ) -> Markup {
     html! {
         div.head {
@@ -54,7 +55,7 @@ pub(super) fn head(
         (facts_of(report, runs))
         (classification::shown(&report.classification, &format!("/executions/{}", report.execution_id)))
         (history(report, runs))
-        (review(report, undo))
+        (review(report, undo, project))
     }
 }
 
@@ -153,14 +154,14 @@ fn history(report: &Report, runs: &[TestCaseRun]) -> Markup {
 }
 
 /// The judgement of a reviewer.
-fn review(report: &Report, undo: &Markup) -> Markup {
+fn review(report: &Report, undo: &Markup, project: &Project) -> Markup {
     let comment = report.comment.as_deref().unwrap_or_default();
     let is_judged = report.status.is_judged();
     html! {
         @if is_judged || !comment.is_empty() || !report.ticket.is_empty() {
             p.review {
                 @if is_judged { b { (report.status) } (reviewer(&report.review)) " " }
-                @if !report.ticket.is_empty() { (ticket(&report.ticket)) " " }
+                (ticket(&report.ticket, project)) " "
                 bdi { (plain(comment)) }
             }
             (undo)

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::{
     api::address,
     page::{part::ticket, review::reviewer, row::place},
-    record::{Cause, ReportEntry},
+    record::{Cause, Project, ReportEntry},
     text::{ansi, counted, number, plain},
 };
 
@@ -49,12 +49,12 @@ pub(super) fn example(cause: &Cause, execution: Uuid) -> Markup {
 }
 
 /// The last decision about a cause, which the form begins with.
-pub(super) fn decision(before: Option<&ReportEntry>) -> Markup {
+pub(super) fn decision(before: Option<&ReportEntry>, project: &Project) -> Markup {
     html! {
         @if let Some(report) = before {
             p.review {
                 "In the run before: " b { (report.status) } (reviewer(&report.review)) " "
-                @if !report.ticket.is_empty() { (ticket(&report.ticket)) " " }
+                (ticket(&report.ticket, project)) " "
                 bdi { (plain(report.comment.as_deref().unwrap_or_default())) }
             }
         }

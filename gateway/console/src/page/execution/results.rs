@@ -1,0 +1,55 @@
+//! Results of an execution, by their causes or as a list.
+
+use maud::Markup;
+
+use super::{
+    causes::{self, Causes},
+    filter::{Filter, Tab},
+    list,
+    path::Place,
+};
+use crate::{
+    api::Api,
+    failure::Failure,
+    page::{paged::Paged, row::Rows},
+};
+
+/// The results of a page.
+pub(in crate::page) enum Results {
+    ByCause(Causes),
+    List(list::Results),
+}
+
+/// Reads the results of a page, and what is needed to judge them.
+pub(in crate::page) async fn results(
+    api: &Api,
+    place: &Place,
+    tab: Tab,
+    query: &Paged<Filter>,
+    is_judged: bool,
+) -> Result<Results, Failure> {
+    Ok(if query.filter.is_grouped(tab) {
+        Results::ByCause(causes::read(api, place, tab, query).await?)
+    } else {
+        Results::List(list::read(api, place, tab, query, is_judged).await?)
+    })
+}
+
+impl Results {
+    /// Shows the results. `rows` says whether they can be judged.
+    pub(in crate::page) fn section(
+        &self,
+        place: &Place,
+        tab: Tab,
+        query: &Paged<Filter>,
+        is_running: bool,
+        rows: Rows<'_>,
+    ) -> Markup {
+        let from = query.encode(tab);
+        let rows = Rows { below: &place.reports, from: &from, ..rows };
+        match self {
+            Self::ByCause(causes) => causes.section(place, tab, query, rows),
+            Self::List(results) => results.section(place, tab, query, is_running, rows),
+        }
+    }
+}
