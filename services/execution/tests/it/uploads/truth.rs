@@ -103,12 +103,14 @@ async fn a_file_of_failed_tests_that_ran_again_has_further_attempts() -> Result<
     };
     let failed = "<testcase classname='c' name='pays' time='1'><failure/></testcase>";
     let passed = "<testcase classname='c' name='pays' time='1'/>";
-    let other = "<testcase classname='c' name='adds' time='1'/>";
+    let other = "<testcase classname='c' name='adds' time='60'/>";
     let first = suite("10:00:00", &[failed, other].concat());
     for (second, instances) in [
         (suite("10:05:00", passed), 1),
         // A matrix of jobs at the same time.
         (suite("10:00:00", passed), 2),
+        // It began after the failed test, while the other one of the first file still ran.
+        (suite("10:00:30", passed), 2),
         (suite("10:05:00", &[passed, other].concat()), 2),
     ] {
         let world = World::new().await?;
