@@ -20,7 +20,7 @@ use crate::{
     durations::duration,
     held::Held,
     json::{self, Array, Elements, List, Members, Name, Number, Object, Output, Text},
-    limits::{MESSAGE, MOST_LABELS},
+    limits::{MESSAGE, MOST_LABELS, TEXT},
     names::{named, shortened},
     sink::{Amendment, Claims},
     times::time,
@@ -209,7 +209,8 @@ struct Reported {
     name: Name,
     tags: List<Text<MESSAGE>, MOST_LABELS>,
     status: Text<16>,
-    message: Text<MESSAGE>,
+    /// It can have the messages of several runs.
+    message: Text<TEXT>,
     start: Text<64>,
     /// Seconds.
     elapsed: Number,
