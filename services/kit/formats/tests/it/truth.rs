@@ -300,6 +300,52 @@ fn tests_that_did_not_run_are_not_passed() {
 }
 
 #[test]
+fn a_background_of_cucumber_rs_belongs_to_the_scenario_with_its_place() {
+    let element = |kind: &str, line: usize, steps: &[&str], before: &[&str]| {
+        let results = |statuses: &[&str]| {
+            let result =
+                |status: &&str| format!(r#"{{"name": "x", "result": {{"status": "{status}"}}}}"#);
+            statuses.iter().map(result).collect::<Vec<_>>().join(", ")
+        };
+        format!(
+            r#"{{"type": "{kind}", "id": "shop/s{line}", "name": "s{line}", "line": {line},
+                "steps": [{}], "before": [{}]}}"#,
+            results(steps),
+            results(before)
+        )
+    };
+    for (elements, expected) in [
+        (
+            // With hooks, backgrounds stand behind their scenarios.
+            vec![
+                element("scenario", 6, &["passed"], &["passed"]),
+                element("background", 6, &["passed"], &[]),
+                element("scenario", 9, &[], &["passed"]),
+                element("background", 9, &["failed"], &[]),
+            ],
+            vec!["Passed Shop.s6", "Failed Shop.s9"],
+        ),
+        (
+            // Without hooks, a scenario whose background fails is left out.
+            vec![
+                element("background", 6, &["failed"], &[]),
+                element("background", 9, &["passed"], &[]),
+                element("scenario", 9, &["passed"], &[]),
+                element("background", 12, &["undefined"], &[]),
+            ],
+            vec!["Failed Shop.s6", "Passed Shop.s9", "Failed Shop.s12"],
+        ),
+    ] {
+        let elements = elements.join(", ");
+        let file =
+            format!(r#"[{{"keyword": "Feature", "name": "Shop", "elements": [{elements}]}}]"#);
+        let mut tests = Collected::default();
+        read(file.as_bytes(), &mut tests).unwrap();
+        assert_eq!(outline(&tests.into_tests()), expected, "{file}");
+    }
+}
+
+#[test]
 fn outputs_of_suites_and_parts_of_reasons_are_kept() {
     let output = &sample("junit/bazel-timeout.xml")[0].attempts[0].output;
     assert!(output.contains("waiting for the gateway"), "{output}");
