@@ -300,6 +300,18 @@ fn tests_that_did_not_run_are_not_passed() {
 }
 
 #[test]
+fn custom_attributes_of_testng_are_no_parameters() {
+    let file = "<testng-results total='1' failed='0'><suite name='s'><test name='t'><class name='c'>\
+        <test-method name='adds' status='PASS'>\
+        <params><param index='0'><value>1</value></param></params>\
+        <custom-attributes><custom-attribute><name value='owner'/><value>[Ann]</value>\
+        </custom-attribute></custom-attributes></test-method></class></test></suite></testng-results>";
+    let mut tests = Collected::default();
+    read(file.as_bytes(), &mut tests).unwrap();
+    assert_eq!(outline(&tests.into_tests()), ["Passed c.adds [1=1]"]);
+}
+
+#[test]
 fn a_background_of_cucumber_rs_belongs_to_the_scenario_with_its_place() {
     let element = |kind: &str, line: usize, steps: &[&str], before: &[&str]| {
         let results = |statuses: &[&str]| {
