@@ -43,6 +43,25 @@ async fn a_failed_teardown_of_a_suite_fails_the_tests_that_were_read_before() ->
 }
 
 #[tokio::test]
+async fn a_skipped_teardown_of_a_suite_skips_the_tests_that_were_read_before() -> Result<()> {
+    let world = World::new().await?;
+    let file = "<robot><suite name='Shop'><test name='Adds'><status status='PASS'/></test>\
+        <test name='Pays'><status status='FAIL'>200 == 401</status></test>\
+        <status status='SKIP'>Skipped in suite teardown:\nno database</status></suite></robot>";
+
+    let execution = world.upload(&[file.as_bytes()]).await?;
+
+    for identifier in ["Shop.Adds", "Shop.Pays"] {
+        let report = report(&execution, identifier);
+        assert_eq!(report.result(), TestResult::Canceled, "{identifier}");
+        let instance = only_instance(&world, report).await?;
+        let last = instance.steps.last().unwrap();
+        assert_eq!(last.actual_result, "Skipped in parent suite teardown:\nno database");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_report_that_announces_more_tests_than_it_has_meets_no_gate() -> Result<()> {
     let world = World::new().await?;
 

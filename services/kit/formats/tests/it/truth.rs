@@ -55,6 +55,33 @@ fn a_failed_teardown_of_a_suite_fails_the_tests_that_robot_framework_counts() {
 }
 
 #[test]
+fn a_skipped_teardown_of_a_suite_skips_the_tests_that_robot_framework_counts() {
+    let xml = "<robot><suite name='Shop'>\
+        <test name='Adds'><status status='PASS'/></test>\
+        <test name='Pays'><status status='FAIL'>200 == 401</status></test>\
+        <test name='Ships'><status status='SKIP'>Skipped in parent suite teardown:\nno database</status></test>\
+        <status status='SKIP'>Skipped in suite teardown:\nno database</status></suite>\
+        <statistics><total><stat pass='0' fail='0' skip='3'>All Tests</stat></total></statistics></robot>";
+    let json = r#"{"generator": "Robot", "rpa": false, "suite": {"tests": [
+        {"name": "Adds", "status": "PASS"},
+        {"name": "Pays", "status": "FAIL", "message": "200 == 401"},
+        {"name": "Ships", "status": "SKIP", "message": "Skipped in parent suite teardown:\nno database"}],
+        "name": "Shop", "status": "SKIP", "message": "Skipped in suite teardown:\nno database"},
+        "statistics": {"total": {"pass": 0, "fail": 0, "skip": 3}}}"#;
+    for file in [xml, json] {
+        let mut tests = Collected::default();
+        read(file.as_bytes(), &mut tests).unwrap();
+        let tests = tests.into_tests();
+        let expected = ["Canceled Shop.Adds", "Canceled Shop.Pays", "Canceled Shop.Ships"];
+        assert_eq!(outline(&tests), expected, "{file}");
+        let reasons: Vec<&str> = tests.iter().map(|test| &*test.attempts[0].reason).collect();
+        let reason = "Skipped in parent suite teardown:\nno database";
+        let of_failed = format!("{reason}\n\n200 == 401");
+        assert_eq!(reasons, [reason, of_failed.as_str(), reason], "{file}");
+    }
+}
+
+#[test]
 fn announced_tests_that_are_missing_are_aborted() {
     for (path, identifier, message) in [
         ("tap/missing.tap", "Test run", "4 of 7 tests are missing"),
