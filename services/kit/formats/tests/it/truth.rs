@@ -327,6 +327,17 @@ fn tests_that_did_not_run_are_not_passed() {
 }
 
 #[test]
+fn a_suite_of_nunit_that_was_cancelled_is_aborted() {
+    let file = "<test-run result='Failed' total='1' failed='0'>\
+        <test-suite name='a' result='Failed' label='Cancelled'>\
+        <failure><message>Test run cancelled by user</message></failure>\
+        <test-case name='adds' classname='c' result='Passed'/></test-suite></test-run>";
+    let mut tests = Collected::default();
+    read(file.as_bytes(), &mut tests).unwrap();
+    assert_eq!(outline(&tests.into_tests()), ["Passed c.adds", "Aborted a"]);
+}
+
+#[test]
 fn custom_attributes_of_testng_are_no_parameters() {
     let file = "<testng-results total='1' failed='0'><suite name='s'><test name='t'><class name='c'>\
         <test-method name='adds' status='PASS'>\
