@@ -310,6 +310,9 @@ fn durations_and_times_are_read_as_their_tools_mean_them() {
     };
     assert!(starts("junit/timestamps.xml").iter().all(Option::is_some));
     assert_eq!(starts("junit/unittest-hooks.xml"), [None, None, None], "year 1 is unknown");
+    // pytest-json-report states the end of the run and its duration.
+    let of_run = starts("pytest-json/plain.json").into_iter().flatten().next().unwrap();
+    assert!(of_run.starts_with("2026-11-26T21:45:02.909"), "{of_run}");
     let of_assembly = starts("xunit/version-3.xml")[0].clone();
     assert_eq!(of_assembly.as_deref(), Some("2026-11-20T09:00:00+00:00"));
 }
