@@ -1,0 +1,93 @@
+//! Deletions while others change what they delete.
+
+use std::{pin::pin, time::Duration};
+
+use anyhow::{Result, bail};
+use assay_database::begin;
+use assay_ledger::deletion::store;
+use assay_proto::{Fault, ProjectId, execution::CreateKnownFailureInput};
+use serde_json::json;
+use tokio::time::interval;
+
+use crate::{
+    changes::{failed, reports, run},
+    known_failures::{create, in_days},
+    world::World,
+};
+
+/// Makes three causes known, in the reverse of the order in which reviews lock them.
+async fn make_known(world: &World) -> Result<()> {
+    let results =
+        [failed("a", "no bank"), failed("b", "bank is closed"), failed("c", "card is lost")];
+    let execution = run(world, "main", json!(results)).await?;
+    let entries = reports(world, &execution).await?.into_iter();
+    let mut causes: Vec<_> = entries.map(|entry| entry.fingerprint).collect();
+    causes.sort_unstable();
+    for fingerprint in causes.into_iter().rev() {
+        let known = CreateKnownFailureInput {
+            fingerprint,
+            every_case: true,
+            muted_until: Some(in_days(30)),
+            ..Default::default()
+        };
+        create(world, known).await?;
+    }
+    Ok(())
+}
+
+/// Deletes the project, as its event does.
+async fn delete_project(world: &World) -> Result<(), Fault> {
+    let project = ProjectId::from_field("ProjectId", &world.project)?;
+    let mut tx = begin(&world.db).await?;
+    store::insert(&mut tx, world.user.customer, project).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Deletes the project while another transaction has locked a row, and returns the number of known failures that
+/// the waiting deletion has not locked.
+async fn free_while_locked(world: &World, lock: &'static str) -> Result<i64> {
+    let mut other = begin(&world.db).await?;
+    sqlx::query(lock).execute(&mut *other).await?;
+    let mut deleted = pin!(delete_project(world));
+    let waits = "select count(*) from pg_stat_activity
+         where datname = current_database() and wait_event_type = 'Lock'";
+    let waiting = async {
+        let mut tick = interval(Duration::from_millis(10));
+        while world.count(waits).await? == 0 {
+            tick.tick().await;
+        }
+        anyhow::Ok(())
+    };
+    tokio::select! {
+        _ = &mut deleted => bail!("the deletion did not wait for the other transaction"),
+        waiting = waiting => waiting?,
+    }
+    let free = "select count(*) from (select id from known_failure for update skip locked) as free";
+    let free: i64 = sqlx::query_scalar(free).fetch_one(&mut *other).await?;
+    other.commit().await?;
+    deleted.await?;
+    assert_eq!(world.count("select count(*) from known_failure").await?, 0);
+    Ok(free)
+}
+
+#[tokio::test]
+async fn the_deletion_of_a_project_locks_known_failures_in_the_order_of_reviews() -> Result<()> {
+    let world = World::new().await?;
+    make_known(&world).await?;
+    let first = "select from known_failure order by fingerprint limit 1 for update";
+    assert_eq!(free_while_locked(&world, first).await?, 3, "it has locked none of the later ones");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_deletion_of_a_project_locks_its_causes_before_known_failures() -> Result<()> {
+    let world = World::new().await?;
+    make_known(&world).await?;
+    // Deriving causes locks the request, and then the known failures that follow.
+    let request = "insert into changed_causes (customer_id, project_id)
+                   select customer_id, project_id from known_failure limit 1";
+    world.change(request).await?;
+    let lock = "select from changed_causes for update";
+    assert_eq!(free_while_locked(&world, lock).await?, 3);
+    Ok(())
+}
