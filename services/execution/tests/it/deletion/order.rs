@@ -1,13 +1,12 @@
 //! Deletions while others change what they delete.
 
-use std::{pin::pin, time::Duration};
+use std::pin::pin;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use assay_database::begin;
 use assay_ledger::deletion::store;
 use assay_proto::{Fault, ProjectId, execution::CreateKnownFailureInput};
 use serde_json::json;
-use tokio::time::interval;
 
 use crate::{
     changes::{failed, reports, run},
@@ -49,19 +48,7 @@ async fn free_while_locked(world: &World, lock: &'static str) -> Result<i64> {
     let mut other = begin(&world.db).await?;
     sqlx::query(lock).execute(&mut *other).await?;
     let mut deleted = pin!(delete_project(world));
-    let waits = "select count(*) from pg_stat_activity
-         where datname = current_database() and wait_event_type = 'Lock'";
-    let waiting = async {
-        let mut tick = interval(Duration::from_millis(10));
-        while world.count(waits).await? == 0 {
-            tick.tick().await;
-        }
-        anyhow::Ok(())
-    };
-    tokio::select! {
-        _ = &mut deleted => bail!("the deletion did not wait for the other transaction"),
-        waiting = waiting => waiting?,
-    }
+    world.waits_for_lock(deleted.as_mut()).await?;
     let free = "select count(*) from (select id from known_failure for update skip locked) as free";
     let free: i64 = sqlx::query_scalar(free).fetch_one(&mut *other).await?;
     other.commit().await?;
