@@ -258,10 +258,13 @@ pub async fn remove_execution(
         "with reporters as (delete from reporter where customer_id = $1 and execution_id = $2),
               share_links as (delete from share_link where customer_id = $1 and execution_id = $2),
               incidents as (
-                  delete from incident where customer_id = $1 and id in (
-                      select incident_id from incident_execution
-                      where customer_id = $1 and execution_id = $2
-                  )
+                  delete from incident where customer_id = $1 and id = any(array(
+                      select i.id from incident i
+                      join incident_execution a on a.customer_id = $1 and a.incident_id = i.id
+                      where i.customer_id = $1 and a.execution_id = $2
+                      order by i.id
+                      for update of i
+                  ))
               ),
               searches as (
                   delete from incident_search where customer_id = $1 and execution_id = $2
