@@ -14,8 +14,8 @@ use http::{
 pub(crate) struct Wanted {
     /// The whole file by default.
     pub(crate) range: Option<FileRange>,
-    /// SHA-256 that the file must have for the range to apply; of an artifact, its id.
-    pub(crate) if_sha256: Option<String>,
+    /// Tag that the file must have for the range to apply: its SHA-256, or the id of an artifact.
+    pub(crate) if_tag: Option<String>,
     /// Whether the response has no contents.
     pub(crate) head_only: bool,
 }
@@ -27,7 +27,7 @@ impl<S: Sync> FromRequestParts<S> for Wanted {
         let head_only = parts.method == Method::HEAD;
         // Ranges are not defined for HEAD.
         let range = if head_only { None } else { range(&parts.headers) };
-        Ok(Self { range, if_sha256: if_range(&parts.headers), head_only })
+        Ok(Self { range, if_tag: if_range(&parts.headers), head_only })
     }
 }
 
@@ -56,8 +56,7 @@ fn position(digits: &str) -> Option<i64> {
     (!digits.is_empty()).then(|| digits.parse().unwrap_or(i64::MAX))
 }
 
-/// Returns the SHA-256 that a file must have for the range to apply. No file has that of a weak tag or of a
-/// time.
+/// Returns the tag that a file must have for the range to apply. No file has a weak tag, or a time as its tag.
 fn if_range(headers: &HeaderMap) -> Option<String> {
     let tag = headers.get(IF_RANGE)?.to_str().unwrap_or_default();
     let tag = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));

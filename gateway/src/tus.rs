@@ -1,8 +1,7 @@
 //! The headers of tus 1.0 (<https://tus.io>), the protocol of uploads that continue where a connection has broken.
 
-use std::collections::HashMap;
+mod header;
 
-use assay_digest::hex;
 use assay_proto::{
     Timestamp,
     catalog::{self, UploadCreation},
@@ -11,13 +10,16 @@ use axum::{
     extract::{FromRequest, FromRequestParts, Request},
     response::{IntoResponse, Response},
 };
-use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
+    HeaderMap, HeaderValue, Method, StatusCode,
     header::{CONTENT_LENGTH, CONTENT_LOCATION, TRANSFER_ENCODING},
     request::Parts,
 };
 
+use self::header::{
+    CHECKSUM, DEFER_LENGTH, EXPIRES, FILE_ID, LENGTH, METADATA, METHOD_OVERRIDE, OFFSET, RESUMABLE,
+    VERSIONS, checksum, length, number, pairs, text,
+};
 use crate::{
     body::{Bounds, media_type},
     problem::Problem,
@@ -32,20 +34,6 @@ pub(crate) const APPENDED: &str = "application/offset+octet-stream";
 
 /// The media type of a file whose client states none.
 const ANY_TYPE: &str = "application/octet-stream";
-
-const RESUMABLE: HeaderName = HeaderName::from_static("tus-resumable");
-const VERSIONS: HeaderName = HeaderName::from_static("tus-version");
-const OFFSET: HeaderName = HeaderName::from_static("upload-offset");
-const LENGTH: HeaderName = HeaderName::from_static("upload-length");
-/// Whether the client announces the length later.
-const DEFER_LENGTH: HeaderName = HeaderName::from_static("upload-defer-length");
-const METADATA: HeaderName = HeaderName::from_static("upload-metadata");
-const CHECKSUM: HeaderName = HeaderName::from_static("upload-checksum");
-const EXPIRES: HeaderName = HeaderName::from_static("upload-expires");
-/// The method that a `POST` of a client stands for, if the client or a proxy knows no other methods.
-const METHOD_OVERRIDE: HeaderName = HeaderName::from_static("x-http-method-override");
-/// Id of the file that an upload has become.
-const FILE_ID: HeaderName = HeaderName::from_static("assay-file-id");
 
 /// Returns what the server supports. A file has at most `largest` bytes.
 pub(crate) fn options(largest: u64) -> impl IntoResponse {
@@ -207,61 +195,10 @@ pub(crate) fn headers(upload: &catalog::Upload) -> HeaderMap {
     headers.filter_map(|(name, value)| Some((name, HeaderValue::try_from(value?).ok()?))).collect()
 }
 
-fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Problem> {
-    let value = headers.get(name).map(HeaderValue::to_str).transpose();
-    value.map_err(|_| Problem::malformed(format!("{name}: must be ASCII")))
-}
-
-/// Returns the number of bytes in a header.
-fn number(headers: &HeaderMap, name: &HeaderName) -> Result<i64, Problem> {
-    let value = text(headers, name)?;
-    let digits = value.filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
-    let number = digits.and_then(|digits| digits.parse().ok());
-    number.ok_or_else(|| Problem::malformed(format!("{name}: a number of bytes is required")))
-}
-
-/// Returns the size of the file to upload in bytes; none if the client announces it later.
-fn length(headers: &HeaderMap) -> Result<Option<i64>, Problem> {
-    match headers.get(DEFER_LENGTH) {
-        None => number(headers, &LENGTH).map(Some),
-        Some(later) if later == "1" && !headers.contains_key(LENGTH) => Ok(None),
-        Some(_) => {
-            let problem = "upload-defer-length: must be 1, without upload-length";
-            Err(Problem::malformed(problem))
-        }
-    }
-}
-
-/// Parses the checksum of a body: the name of its algorithm, and the value in base64. Returns the value in hexadecimal
-/// digits.
-fn checksum(text: &str) -> Result<(String, String), Problem> {
-    let value = text.split_once(' ').and_then(|(algorithm, value)| {
-        let value = BASE64_STANDARD.decode(value.trim()).ok()?;
-        Some((algorithm.to_owned(), hex(&value))).filter(|(algorithm, _)| !algorithm.is_empty())
-    });
-    let problem =
-        "upload-checksum: must be the name of an algorithm, a space and the checksum in base64";
-    value.ok_or_else(|| Problem::malformed(problem))
-}
-
-/// Parses metadata: pairs of a key and a value in base64, separated by commas.
-fn pairs(metadata: &str) -> Result<HashMap<&str, Vec<u8>>, Problem> {
-    let mut pairs = HashMap::new();
-    for pair in metadata.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
-        let (key, value) = pair.split_once(' ').unwrap_or((pair, ""));
-        let value = BASE64_STANDARD.decode(value.trim()).map_err(|_| {
-            Problem::invalid("metadata", format!("the value of {key} must be base64"))
-        })?;
-        if pairs.insert(key, value).is_some() {
-            let problem = format!("{key} must be there once");
-            return Err(Problem::invalid("metadata", problem));
-        }
-    }
-    Ok(pairs)
-}
-
 #[cfg(test)]
 mod tests {
+    use http::HeaderName;
+
     use super::*;
 
     fn creation(headers: &[(HeaderName, &str)]) -> Result<UploadCreation, Problem> {

@@ -222,7 +222,7 @@ struct SignedLink {
 )]
 async fn download(
     State(mut artifacts): State<ArtifactFiles>,
-    Wanted { range, if_sha256: if_id, head_only }: Wanted,
+    Wanted { range, if_tag: if_id, head_only }: Wanted,
     Path((id, name)): Path<(String, String)>,
     Query(SignedLink { customer, expires, share, signature }): Query<SignedLink>,
 ) -> Result<Response, Problem> {

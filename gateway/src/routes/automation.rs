@@ -119,7 +119,7 @@ async fn download(
     State(mut automation): State<Automation>,
     State(mut files): State<AutomationFiles>,
     caller: Caller,
-    Wanted { range, if_sha256, head_only }: Wanted,
+    Wanted { range, if_tag: if_sha256, head_only }: Wanted,
     Path((lease, id)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
     let records = GetLeasedRecordsRequest { id: lease };

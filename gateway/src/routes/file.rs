@@ -147,7 +147,7 @@ async fn upload(
 async fn download(
     State(mut files): State<Files>,
     caller: Caller,
-    Wanted { range, if_sha256, head_only }: Wanted,
+    Wanted { range, if_tag: if_sha256, head_only }: Wanted,
     Path((project_id, id)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
     let request = DownloadFileRequest { project_id, id, range, if_sha256, head_only };

@@ -12,6 +12,7 @@ use assay_proto::{
     },
 };
 use assay_rpc::list::Batches;
+use assay_storage::Wanted;
 use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
@@ -19,7 +20,7 @@ use uuid::Uuid;
 
 use crate::{
     event::EventSource,
-    file::{Files, Wanted},
+    file::Files,
     secrets::{self, Secrets},
 };
 
@@ -77,7 +78,7 @@ impl automation_service_server::AutomationService for AutomationService {
             request.into_inner();
         let records = parse_ids("RecordIds", &record_ids, parse_record_id)?;
         let id = FileId::from_path(&id)?;
-        let wanted = Wanted { range, if_sha256, head_only };
+        let wanted = Wanted { range, if_tag: if_sha256, head_only };
         let contents = self.files.contents_for(customer, &records, id, wanted).await?;
         Ok(Response::new(contents))
     }

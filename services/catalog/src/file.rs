@@ -18,8 +18,6 @@ use assay_runtime::Runtime;
 use assay_storage::{FileStore, FileStoreConfig};
 use sqlx::PgPool;
 
-pub(crate) use self::contents::Wanted;
-
 /// Limits of files.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct FileConfig {

@@ -11,7 +11,7 @@ mod store;
 use std::time::{Duration, Instant};
 
 use assay_database::{Database, begin, exclusively};
-use assay_events::{is_behind, publish_all};
+use assay_events::{publish_all, wait_for_relay};
 use assay_fair::Throttle;
 use assay_proto::Fault;
 use assay_records::Action;
@@ -30,9 +30,6 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 /// Maximum number of unpublished events before a batch.
 const UNPUBLISHED: i64 = 2000;
-
-/// Time between two checks for unpublished events.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// Removes the records of deleted projects until the program stops.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
@@ -115,14 +112,6 @@ async fn remove_files(
     }
 }
 
-/// Waits while many events are unpublished, so that other events are not delayed.
-async fn wait_for_relay(db: &PgPool) -> Result<(), Fault> {
-    while is_behind(db, UNPUBLISHED).await? {
-        sleep(PAUSE).await;
-    }
-    Ok(())
-}
-
 /// Removes the records of a project from a part of a table, in the order of their ids.
 async fn remove(
     db: &PgPool,
@@ -133,7 +122,7 @@ async fn remove(
 ) -> Result<(), Fault> {
     let mut after = Uuid::nil();
     loop {
-        wait_for_relay(db).await?;
+        wait_for_relay(db, UNPUBLISHED).await?;
         let batch = throttle.batch_size();
         let ids = store::ids(db, project, table, part, after, batch).await?;
         let Some(last) = ids.last() else { return Ok(()) };

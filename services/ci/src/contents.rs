@@ -15,11 +15,14 @@ use assay_proto::{Fault, Timestamp};
 
 use crate::files::File;
 
-/// The last result of a test.
+/// The last result of a test, and when it ran.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) has_failed: bool,
+    /// The start of its first attempt, if it is known.
     pub(crate) start: Option<Timestamp>,
+    /// The end of its last attempt, if it is known.
+    pub(crate) end: Option<Timestamp>,
 }
 
 /// The contents of a report.
@@ -65,8 +68,16 @@ impl Contents {
 
     fn add(&mut self, test: Test) {
         let has_failed = Nature::of(test.result()).is_some();
-        let outcome = Outcome { has_failed, start: test.start };
-        self.tests.insert(format!("{} {}", test.identifier(), test.variant()), outcome);
+        let (start, end) = test.span();
+        let outcome = Outcome { has_failed, start, end };
+        let key = format!("{} {}", test.identifier(), test.variant());
+        self.tests
+            .entry(key)
+            .and_modify(|before| {
+                let start = before.start.into_iter().chain(start).min();
+                *before = Outcome { has_failed, start, end: end.max(before.end) };
+            })
+            .or_insert(outcome);
         let attachments = test.attempts.into_iter().flat_map(|attempt| attempt.attachments);
         self.paths.extend(attachments.filter_map(|attachment| match attachment.content {
             Content::Path(path) if !path.is_empty() => Some(path),

@@ -8,17 +8,13 @@ mod examined;
 mod published;
 mod store;
 
-use std::{
-    fmt::Display,
-    time::{Duration, Instant},
-};
+use std::fmt::Display;
 
 use assay_database::begin;
-use assay_events::{ExecutionAction, ReportsAction, is_behind, publish_all, unpublished};
+use assay_events::{ExecutionAction, ReportsAction, publish_all, wait_for_relay};
 use assay_ledger::{execution, failure, settle::events::events, test_report};
 use assay_proto::{CustomerId, ExecutionId, Fault};
 use sqlx::PgPool;
-use tokio::time::sleep;
 
 pub use self::published::{executed_cases, executions_of, reports_of};
 use self::{compare::Difference, examined::Examined};
@@ -28,10 +24,6 @@ const REBUILT: ExecutionAction = ExecutionAction::Rebuilt;
 /// Maximum number of unpublished events before an execution is rebuilt, so that the events of users do not wait
 /// behind those of all executions.
 const UNPUBLISHED: i64 = 5000;
-
-/// Pause between two checks for unpublished events, and time without progress after which they are not awaited.
-const PAUSE: Duration = Duration::from_millis(200);
-const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Calls `report` with each difference between the stored state and the results. Returns the number of
 /// executions that were compared, and that of differences.
@@ -100,7 +92,7 @@ pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
     loop {
         let slice = store::executions(db, after).await?;
         for (customer, id) in &slice {
-            wait_for_relay(db).await?;
+            wait_for_relay(db, UNPUBLISHED).await?;
             let done = rebuild_execution(db, *customer, *id).await;
             repaired += done.map_err(|fault| naming(*id, fault))?;
         }
@@ -112,21 +104,6 @@ pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
         }
         after = slice.last().copied();
     }
-}
-
-/// Waits while many events are unpublished. Fails if their number does not fall.
-async fn wait_for_relay(db: &PgPool) -> Result<(), Fault> {
-    let (mut least, mut since) = (i64::MAX, Instant::now());
-    while is_behind(db, UNPUBLISHED).await? {
-        let waiting = unpublished(db).await?;
-        if waiting < least {
-            (least, since) = (waiting, Instant::now());
-        } else if since.elapsed() > PATIENCE {
-            return Err(Fault::Unavailable("the relay of events"));
-        }
-        sleep(PAUSE).await;
-    }
-    Ok(())
 }
 
 async fn rebuild_execution(

@@ -11,11 +11,11 @@ use assay_proto::{
     },
 };
 use assay_rpc::list::{self, Batches};
-use assay_storage::parse_sha256;
+use assay_storage::{Wanted, parse_sha256};
 use futures::stream;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{Files, contents::Wanted, reference, resumable, store};
+use super::{Files, reference, resumable, store};
 use crate::project::store as projects;
 
 #[tonic::async_trait]
@@ -115,7 +115,7 @@ impl file_service_server::FileService for Files {
             request.into_inner();
         let (project, id) = (ProjectId::from_path(&project_id)?, FileId::from_path(&id)?);
         let stored = store::get(&self.db, customer, project, id).await?;
-        let wanted = Wanted { range, if_sha256, head_only };
+        let wanted = Wanted { range, if_tag: if_sha256, head_only };
         Ok(Response::new(self.contents(customer, stored, wanted).await?))
     }
 

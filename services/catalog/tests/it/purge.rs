@@ -98,7 +98,7 @@ async fn repeated_checks(world: &World) {
         let check =
             "select (select count(*) from outbox where published_at is null), query_start::text
              from pg_stat_activity
-             where datname = current_database() and query like 'select count(*) > $1%'
+             where datname = current_database() and query like 'select count(*) from outbox%'
              order by query_start desc limit 1";
         let check = sqlx::query_as(check).fetch_optional(&mut own).await.unwrap();
         let Some((unpublished, time)): Option<(i64, String)> = check else { continue };

@@ -23,6 +23,23 @@ pub async fn seek(
     Ok(())
 }
 
+/// Locks the open incidents of a project until the end of the transaction, in the order of their ids, before some of
+/// them are changed.
+pub async fn lock_open(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+) -> Result<(), Fault> {
+    let lock = sqlx::query(
+        "select from incident
+         where customer_id = $1 and project_id = $2 and ended_at is null
+         order by id
+         for no key update",
+    );
+    lock.bind(customer).bind(project).execute(&mut **tx).await?;
+    Ok(())
+}
+
 /// Number of the latest executions of an incident in which its cause is sought.
 const SOUGHT: i64 = 100;
 
@@ -34,6 +51,7 @@ pub async fn follow(
     project: ProjectId,
     (before, now): (&[Vec<u8>], &[Vec<u8>]),
 ) -> Result<(), Fault> {
+    lock_open(tx, customer, project).await?;
     let follow = sqlx::query(AssertSqlSafe(format!(
         "update incident i set fingerprint = most.fingerprint
          from (

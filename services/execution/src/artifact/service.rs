@@ -8,7 +8,6 @@ use assay_ledger::{
 };
 use assay_proto::{
     ArtifactId, CustomerId, ExecutionId, Fault, LeaseId, ProjectId, ShareLinkId,
-    catalog::FileRange,
     execution::{
         Artifact, ArtifactBatch, ArtifactsBatch, DownloadArtifactRequest, ListArtifactsRequest,
         UploadArtifactRequest, UploadArtifactTarget, artifact_service_server,
@@ -18,9 +17,8 @@ use assay_rpc::{
     body::open,
     list::{Batches, answer},
 };
-use assay_storage::{Pieces, Place, parse_sha256, pieces_until};
-use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt, stream, stream::BoxStream};
+use assay_storage::{Pieces, Place, Wanted, parse_sha256, pieces_until};
+use futures::{StreamExt, TryStreamExt, stream};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -96,39 +94,28 @@ impl artifact_service_server::ArtifactService for Artifacts {
             is_shared.then_some(()).ok_or_else(forbidden)?;
         }
         // The file of an artifact never changes.
-        let range = range.filter(|_| if_id.is_none_or(|wanted| wanted == id.to_string()));
+        let wanted = Wanted { range, if_tag: if_id, head_only };
         let place = place(customer, artifact.execution_id, id);
-        Ok(Response::new(self.contents(place, &artifact, range.as_ref(), head_only).await?))
+        Ok(Response::new(self.contents(place, &artifact, wanted).await?))
     }
 }
 
 impl Artifacts {
-    /// Returns the file of an artifact or a range of it, in chunks. The first message describes it.
+    /// Returns a part of the file of an artifact, in chunks. The first message describes it.
     async fn contents(
         &self,
         place: Place,
         artifact: &StoredArtifact,
-        range: Option<&FileRange>,
-        head_only: bool,
+        wanted: Wanted,
     ) -> Result<Batches<ArtifactBatch>, Fault> {
-        let size = artifact.size;
-        let range = range.map(|range| range.within(size));
-        let is_unsatisfiable = range == Some(None);
-        let range = range.flatten();
+        let part = wanted.part(artifact.size, &place.id.to_string());
+        let chunks = self.file_store.get_part(place, &part).await?;
         let head = ArtifactBatch {
             content_type: rules::served_as(&artifact.content_type),
-            size,
-            range: range.as_ref().map(FileRange::of),
-            is_unsatisfiable,
+            size: artifact.size,
+            range: part.range,
+            is_unsatisfiable: part.is_unsatisfiable,
             ..ArtifactBatch::default()
-        };
-        let chunks: BoxStream<'static, Result<Bytes, Fault>> = match range {
-            _ if head_only || is_unsatisfiable => stream::empty().boxed(),
-            Some(range) => {
-                let range = range.start.unsigned_abs()..range.end.unsigned_abs();
-                self.file_store.get_range(place, range).await?.boxed()
-            }
-            None => self.file_store.get(place).await?.1.boxed(),
         };
         let chunks = chunks.map_ok(|chunk| ArtifactBatch { chunk, ..ArtifactBatch::default() });
         Ok(stream::iter([Ok(head)]).chain(chunks.map_err(Status::from)).boxed())

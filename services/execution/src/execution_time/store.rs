@@ -21,8 +21,14 @@ pub(crate) const EXECUTION_TIME: Work = Work {
             select from execution e
             where e.customer_id = w.customer_id and e.id = w.id and e.timed_at is null
         )",
-        drop: "update execution set timed_at = 'infinity'
-               where (customer_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))",
+        drop: "update execution e set timed_at = 'infinity'
+               from (
+                   select customer_id, id from execution
+                   where (customer_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))
+                   order by id
+                   for no key update
+               ) as locked
+               where e.customer_id = locked.customer_id and e.id = locked.id",
     },
 };
 

@@ -12,7 +12,7 @@
 
 use assay_events::{RecordKind, publish};
 use assay_judge::is_outage;
-use assay_ledger::event;
+use assay_ledger::{event, incident::lock_open};
 use assay_proto::{CustomerId, ExecutionId, Fault, IncidentId};
 use assay_records::Action;
 use sqlx::PgTransaction;
@@ -32,6 +32,7 @@ pub(super) async fn derive(
     if execution.executed == 0 {
         return Ok(());
     }
+    lock_open(tx, customer, execution.project_id).await?;
     if is_outage(execution.executed, execution.failed) {
         outage(tx, customer, &execution).await?;
     } else {

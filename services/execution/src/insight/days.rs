@@ -18,8 +18,14 @@ pub(crate) const INSIGHT: Work = Work {
             select from execution e
             where e.customer_id = w.customer_id and e.id = w.id and e.rolled_up_at is null
         )",
-        drop: "update execution set rolled_up_at = 'infinity'
-               where (customer_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))",
+        drop: "update execution e set rolled_up_at = 'infinity'
+               from (
+                   select customer_id, id from execution
+                   where (customer_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))
+                   order by id
+                   for no key update
+               ) as locked
+               where e.customer_id = locked.customer_id and e.id = locked.id",
     },
 };
 

@@ -8,7 +8,7 @@ use assay_ledger::{
     instance::steps::{StoredStep, Writer},
     progress::instance::{Attempt, Detail, Outcome, Slot},
 };
-use assay_proto::Fault;
+use assay_proto::{Fault, Timestamp};
 use assay_rpc::body::Memory;
 
 use super::{
@@ -47,6 +47,8 @@ pub(super) struct Results<'v> {
     /// The tests so far. `begin` is the first one of the open file.
     pieces: Vec<Piece>,
     begin: usize,
+    /// For each file that has ended, its first test, and the time at which its tests had ended, as far as it is known.
+    ended: Vec<(usize, Option<Timestamp>)>,
     amended: usize,
     writer: Writer,
     pub(super) attachments: Attachments,
@@ -67,6 +69,7 @@ impl<'v> Results<'v> {
             classifications: Classifications::default(),
             pieces: Vec::new(),
             begin: 0,
+            ended: Vec::new(),
             amended: 0,
             writer: Writer::new()?,
             attachments,
@@ -84,27 +87,49 @@ impl<'v> Results<'v> {
         self.pieces.len() - self.begin
     }
 
-    /// Ends a file, and adds the notes on it. If it only has tests that had failed in the files before
-    /// it, and ran after them, it is from another run of the failed tests: its results are further
-    /// attempts.
+    /// Ends a file, and adds the notes on it. The results of a rerun are further attempts.
     pub(super) fn end_file(&mut self, notes: Vec<String>) {
         self.notes.extend(notes);
         self.notes.truncate(MOST_NOTES);
-        let is_rerun = |piece: &Piece| {
-            let piece = &self.pieces[piece.origin];
-            let before = piece.repeats.filter(|before| *before < self.begin);
-            before.is_some_and(|before| {
-                let before = &self.read[self.pieces[before].last].attempt.outcome;
-                let outcome = &self.read[piece.first].attempt.outcome;
-                let times = before.finish_date_time.zip(outcome.start_date_time);
-                Nature::of(before.result).is_some()
-                    && times.is_some_and(|(end, start)| end <= start)
-            })
-        };
-        let pieces = self.begin..self.pieces.len();
-        if !pieces.is_empty() && self.pieces[pieces.clone()].iter().all(is_rerun) {
-            pieces.for_each(|piece| self.join(piece));
+        let (is_rerun, end) = (self.is_rerun(), self.end_of_tests());
+        self.ended.push((self.begin, end));
+        if is_rerun {
+            (self.begin..self.pieces.len()).for_each(|piece| self.join(piece));
         }
+    }
+
+    /// Returns whether the open file is from another run of failed tests: it only has tests that had failed in the
+    /// files before it, and began after all tests of these files had ended. One that began earlier is of a job beside
+    /// them, whose results would hide failures. `assay-ci` has the same rule for reports in several requests.
+    fn is_rerun(&self) -> bool {
+        let (mut begin, mut end) = (None::<Timestamp>, None::<Timestamp>);
+        for piece in &self.pieces[self.begin..] {
+            let piece = &self.pieces[piece.origin];
+            let Some(before) = piece.repeats.filter(|before| *before < self.begin) else {
+                return false;
+            };
+            let last = &self.read[self.pieces[before].last].attempt.outcome;
+            let start = self.read[piece.first].attempt.outcome.start_date_time;
+            let is_timed = last.finish_date_time.is_some() && start.is_some();
+            if Nature::of(last.result).is_none() || !is_timed {
+                return false;
+            }
+            begin = begin.into_iter().chain(start).min();
+            end = end.max(self.end_of_file(before));
+        }
+        end.zip(begin).is_some_and(|(end, begin)| end <= begin)
+    }
+
+    /// Returns the time at which the tests of the open file had ended, as far as it is known.
+    fn end_of_tests(&self) -> Option<Timestamp> {
+        let first = self.pieces.get(self.begin)?.first;
+        self.read[first..].iter().filter_map(|result| result.attempt.outcome.finish_date_time).max()
+    }
+
+    /// Returns the time at which the tests of the file with this one had ended.
+    fn end_of_file(&self, piece: usize) -> Option<Timestamp> {
+        let files = self.ended.partition_point(|(first, _)| *first <= piece);
+        self.ended[..files].last().and_then(|(_, end)| *end)
     }
 
     /// Returns the results, the notes and the attachments.
@@ -219,10 +244,7 @@ fn attempt_of(
     screenshots: Vec<String>,
     writer: &mut Writer,
 ) -> Result<Attempt, Fault> {
-    let is_last = test.attempts.last().is_some_and(|last| std::ptr::eq(last, attempt));
-    // Tools that do not time attempts time the test.
-    let start = attempt.start.or(test.start.filter(|_| is_last));
-    let seconds = if is_last && attempt.seconds == 0.0 { test.seconds } else { attempt.seconds };
+    let (start, seconds) = test.times_of(attempt);
     let outcome = Outcome {
         result: attempt.result,
         start_date_time: start,

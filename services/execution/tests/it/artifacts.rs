@@ -1,5 +1,8 @@
 //! Artifacts: files that results refer to by name, and that signed links give access to.
 
+mod interrupted;
+mod leases;
+
 use anyhow::Result;
 use assay_proto::{
     catalog::FileRange,
@@ -7,14 +10,12 @@ use assay_proto::{
         Artifact, DownloadArtifactRequest, Instance, UploadArtifactRequest, UploadArtifactTarget,
     },
 };
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{TryStreamExt, stream};
 use serde_json::json;
-use tokio::task::JoinSet;
 use tonic::{Code, Request, Status};
 use url::Url;
-use uuid::Uuid;
 
-use crate::world::{World, fields, now, reason};
+use crate::world::{World, fields, reason};
 
 /// Uploads a file in chunks. An upload that is not `whole` lacks its last message.
 async fn upload(
@@ -227,128 +228,5 @@ async fn rejected_uploads_store_nothing() -> Result<()> {
 
     assert_eq!(world.count("select count(*) from artifact").await?, 0);
     assert_eq!(world.files(), 0);
-    Ok(())
-}
-
-/// Uploads a file for a lease.
-async fn upload_for_lease(
-    world: &World,
-    lease: &str,
-    name: &str,
-    file: &'static str,
-) -> Result<Artifact, Status> {
-    let target = UploadArtifactTarget {
-        lease_id: lease.to_owned(),
-        name: name.to_owned(),
-        ..UploadArtifactTarget::default()
-    };
-    let message = UploadArtifactRequest { target: Some(target), chunk: file.into(), last: true };
-    let request = world.user.call(stream::iter([message]));
-    let stored = world.artifacts().upload_artifact_of_lease(request).await?;
-    Ok(stored.into_inner().message().await?.expect("the stored file"))
-}
-
-#[tokio::test]
-async fn engines_upload_artifacts_for_their_leases() -> Result<()> {
-    let world = World::new().await?;
-    world.include(&[("a", 1), ("b", 1)]).await?;
-    let execution = world.dispatch().await?;
-    let engine = world.engine();
-    let leases = engine.lease(now("", 2)).await?;
-    let first = &leases[0].id;
-    for reserved in ["live.log".to_owned(), format!("live-{first}.log")] {
-        let refused = upload_for_lease(&world, first, &reserved, "x").await.unwrap_err();
-        assert_eq!(fields(&refused), ["name"], "the live log would replace {reserved}");
-    }
-    for (lease, file) in leases.iter().zip(["of a", "of b"]) {
-        // Names belong to one report.
-        upload_for_lease(&world, &lease.id, "run.log", file).await?;
-        let result = json!([{ "InstanceNr": 1, "Result": "Passed", "DurationInSec": 1,
-                              "ExecutionLogUri": "run.log" }]);
-        engine.report(&lease.id, result).await?;
-    }
-    for (report, file) in execution.test_reports.iter().zip(["of a", "of b"]) {
-        let link = instance(&world, &report.id).await?.execution_log_uri;
-        assert_eq!(download(&world, request_of(&link)).await?.1, file.as_bytes());
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn an_engine_cannot_upload_for_a_lost_lease() -> Result<()> {
-    let world = World::new().await?;
-    world.include(&[("a", 1)]).await?;
-    world.dispatch().await?;
-    let lost = world.engine().lease_one().await?;
-    sqlx::query("update lease set expires_at = now()").execute(&world.db).await?;
-
-    let refused = upload_for_lease(&world, &lost.id, "run.log", "late").await.unwrap_err();
-
-    assert_eq!(reason(&refused), "lease_lost");
-    let unknown = upload_for_lease(&world, &world.set, "run.log", "x").await.unwrap_err();
-    assert_eq!(unknown.code(), Code::NotFound);
-    assert_eq!(world.files(), 0);
-    Ok(())
-}
-
-#[tokio::test]
-async fn files_of_interrupted_uploads_are_removed() -> Result<()> {
-    let world = World::new().await?;
-    world.include(&[("a", 1)]).await?;
-    let execution = world.start().await?;
-    for _ in 0..2 {
-        world.upload_file(&execution.id, "run.log").await?;
-    }
-    assert_eq!(world.files(), 1);
-    assert_eq!(world.count("select count(*) from stray_file").await?, 0);
-    // One upload was killed before it stored the file, one afterwards; one is still running.
-    for (age, is_stored) in [("2 hours", false), ("2 hours", true), ("1 minute", true)] {
-        let id = Uuid::now_v7();
-        if is_stored {
-            world.store_stray_file(&execution.id, id)?;
-        }
-        sqlx::query(
-            "insert into stray_file (customer_id, execution_id, artifact_id, since)
-             values ($1, $2::uuid, $3, now() - $4::interval)",
-        )
-        .bind(world.user.customer)
-        .bind(&execution.id)
-        .bind(id)
-        .bind(age)
-        .execute(&world.db)
-        .await?;
-    }
-
-    assay_execution::purge_deleted(&world.db, world.artifacts_store()).await?;
-
-    assert_eq!((world.files(), world.count("select count(*) from stray_file").await?), (2, 1));
-    Ok(())
-}
-
-#[tokio::test]
-async fn an_upload_is_recorded_before_its_file_is_stored() -> Result<()> {
-    let world = World::new().await?;
-    world.include(&[("a", 1)]).await?;
-    let execution = world.start().await?;
-    let target = UploadArtifactTarget {
-        project_id: world.project.clone(),
-        execution_id: execution.id.clone(),
-        name: "slow.log".to_owned(),
-        ..UploadArtifactTarget::default()
-    };
-    let head = UploadArtifactRequest {
-        target: Some(target),
-        chunk: "x".into(),
-        ..UploadArtifactRequest::default()
-    };
-    let slow = world.user.call(stream::iter([head]).chain(stream::pending()));
-    let mut artifacts = world.artifacts();
-    let mut upload = JoinSet::new();
-    upload
-        .spawn(async move { artifacts.upload_artifact(slow).await?.into_inner().message().await });
-    let recorded = "select count(*) from stray_file";
-    let is_recorded = async || (world.count(recorded).await.ok()? == 1).then_some(());
-    assay_testkit::eventually("a record of the upload", is_recorded).await;
-    upload.abort_all();
     Ok(())
 }

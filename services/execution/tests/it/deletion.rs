@@ -2,6 +2,7 @@
 
 mod events;
 mod lost;
+mod order;
 mod purge;
 mod records;
 

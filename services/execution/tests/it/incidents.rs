@@ -1,5 +1,7 @@
 //! Incidents: failures of many tests that are evidence about their environment.
 
+mod order;
+
 use anyhow::Result;
 use assay_execution::seek_incidents;
 use assay_proto::{

@@ -1,6 +1,9 @@
 //! Insights: test cases that are flaky, newly failing, failing most or slowest.
 
+use std::pin::pin;
+
 use anyhow::Result;
+use assay_database::begin;
 use assay_execution::roll_up;
 use assay_proto::{
     Batch, Page,
@@ -253,5 +256,30 @@ async fn an_execution_that_cannot_be_added_delays_no_other_and_is_given_up() -> 
     work.retry(&mut connection, None).await?;
     roll_up(&world.db).await?;
     assert_eq!(world.count("select count(*) from case_day").await?, 2);
+    Ok(())
+}
+
+#[tokio::test]
+async fn dropping_dead_letters_locks_executions_in_one_order() -> Result<()> {
+    let world = World::new().await?;
+    for _ in 0..8 {
+        run(&world, "main", json!([passed("a")])).await?;
+    }
+    let give_up = "insert into unfinished_work (kind, customer_id, id, taken, given_up_at)
+                   select 'insight', customer_id, id, 0, now() from execution order by id desc";
+    world.change(give_up).await?;
+    let mut other = begin(&world.db).await?;
+    let first = "select from execution order by id limit 1 for update";
+    sqlx::query(first).execute(&mut *other).await?;
+
+    let work = assay_execution::WORK.iter().find(|work| work.kind == "insight").unwrap();
+    let mut connection = world.db.acquire().await?;
+    let mut dropped = pin!(work.drop(&mut connection, None));
+    world.waits_for_lock(dropped.as_mut()).await?;
+    let free = "select count(*) from (select id from execution for update skip locked) as free";
+    let free: i64 = sqlx::query_scalar(free).fetch_one(&mut *other).await?;
+    assert_eq!(free, 8, "it has locked none of the later ones");
+    other.commit().await?;
+    assert_eq!(dropped.await?, 8);
     Ok(())
 }

@@ -4,6 +4,7 @@ mod catalog;
 mod engine;
 mod execution;
 mod launch;
+mod lock;
 mod result;
 mod run;
 mod server;

@@ -214,24 +214,25 @@ pub(crate) async fn list(db: impl PgExecutor<'_>, after: i64) -> Result<Vec<Revo
     Ok(revocations.bind(after).bind(BATCH).fetch_all(db).await?)
 }
 
+/// The time until which issued tokens have expired, in a query of `signing_key`; null without a key. `$1` is
+/// [`program_time`]. One hour allows for clock skew.
+const EXPIRED_UNTIL: &str = "least(now(), to_timestamp($1::bigint)) - interval '1 hour'
+    - make_interval(secs => max(token_lifetime_in_s))";
+
 /// Returns the time until which issued tokens have expired, in microseconds since 1970; 0 if it is not known.
 pub(crate) async fn expired_until(db: impl PgExecutor<'_>) -> Result<i64, Fault> {
-    let until = sqlx::query_scalar(
-        "select (extract(epoch from least(now(), to_timestamp($1::bigint)) - interval '1 hour' - make_interval(
-             secs => max(token_lifetime_in_s))) * 1000000)::bigint
-         from signing_key",
-    );
+    let until = sqlx::query_scalar(AssertSqlSafe(format!(
+        "select (extract(epoch from {EXPIRED_UNTIL}) * 1000000)::bigint from signing_key"
+    )));
     let until: Option<i64> = until.bind(program_time()?).fetch_one(db).await?;
     Ok(until.unwrap_or_default())
 }
 
 /// Deletes revocations whose tokens have all expired.
 pub(crate) async fn prune(db: impl PgExecutor<'_>) -> Result<(), Fault> {
-    let prune = sqlx::query(
-        "delete from revocation
-         where created_at < least(now(), to_timestamp($1::bigint)) - interval '1 hour' - make_interval(
-            secs => (select max(token_lifetime_in_s) from signing_key))",
-    );
+    let prune = sqlx::query(AssertSqlSafe(format!(
+        "delete from revocation where created_at < (select {EXPIRED_UNTIL} from signing_key)"
+    )));
     prune.bind(program_time()?).execute(db).await?;
     Ok(())
 }

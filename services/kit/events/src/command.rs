@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::bail;
-use assay_database::connect_options;
+use assay_database::command_options;
 use assay_proto::CustomerId;
 use assay_runtime::nats::{NatsServers, connect_now};
 use async_nats::Client;
@@ -28,7 +28,7 @@ pub struct Replay {
 impl Replay {
     /// Publishes events of the service with this database again.
     pub async fn run(self, database_url: &SecretString) -> anyhow::Result<String> {
-        let db = PgPool::connect_with(connect_options(database_url)?).await?;
+        let db = PgPool::connect_with(command_options(database_url)?).await?;
         let replayed = replay(&db, self.since).await?;
         db.close().await;
         Ok(replayed.to_string())

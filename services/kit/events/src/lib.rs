@@ -78,7 +78,7 @@ pub use self::{
     known::{KnownExecutions, KnownReports},
     lost_deletions::{LostDeletions, Owner},
     nats::{EventConfig, Nats, NatsConfig},
-    outbox::{is_behind, publish, publish_all, unpublished},
+    outbox::{publish, publish_all, unpublished, wait_for_relay},
     relay::Relay,
     replay::{Replayed, Since, replay},
     stream::Stream,

@@ -1,12 +1,19 @@
 //! Publishing events through the outbox.
 
+use std::time::Duration;
+
 use assay_proto::{CustomerId, Fault};
 use assay_rpc::parts::PART;
 use futures::{FutureExt, future::BoxFuture};
-use sqlx::{PgExecutor, PgTransaction, types::Json};
+use sqlx::{PgExecutor, PgPool, PgTransaction, types::Json};
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use crate::Event;
+
+/// Pause between two checks for unpublished events, and time without progress after which they are not awaited.
+const PAUSE: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Adds an event to the outbox. It is published after the transaction is committed.
 pub async fn publish(tx: &mut PgTransaction<'_>, event: &Event) -> Result<(), Fault> {
@@ -80,9 +87,24 @@ pub async fn unpublished(db: impl PgExecutor<'_>) -> Result<i64, Fault> {
     Ok(count.fetch_one(db).await?)
 }
 
-/// Whether more than `most` events have not been published. Background work that adds many events
-/// waits in this case.
-pub async fn is_behind(db: impl PgExecutor<'_>, most: i64) -> Result<bool, Fault> {
+/// Waits while more than `most` events are unpublished, so that those of users do not wait behind many events of work in
+/// the background. Fails if their number does not fall for five minutes.
+pub async fn wait_for_relay(db: &PgPool, most: i64) -> Result<(), Fault> {
+    let (mut least, mut since) = (i64::MAX, Instant::now());
+    while is_behind(db, most).await? {
+        let waiting = unpublished(db).await?;
+        if waiting < least {
+            (least, since) = (waiting, Instant::now());
+        } else if since.elapsed() > PATIENCE {
+            return Err(Fault::Unavailable("the relay of events"));
+        }
+        sleep(PAUSE).await;
+    }
+    Ok(())
+}
+
+/// Whether more than `most` events have not been published.
+async fn is_behind(db: impl PgExecutor<'_>, most: i64) -> Result<bool, Fault> {
     let behind = sqlx::query_scalar(
         "select count(*) > $1
          from (select from outbox where published_at is null limit $1 + 1) unpublished",

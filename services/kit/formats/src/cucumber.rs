@@ -4,5 +4,6 @@ mod definitions;
 mod json_report;
 mod messages;
 mod status;
+mod tag;
 
 pub use self::{json_report::CucumberJson, messages::CucumberMessages};

@@ -37,6 +37,7 @@ mod pytest_json;
 pub mod reportportal;
 mod robot;
 mod sink;
+mod span;
 mod steps;
 mod tap;
 mod testng;

@@ -68,8 +68,11 @@ impl Suite {
             suite.claims.failures = suite.claims.failures.max(Some(1));
         }
         if is_failed && !matches!(suite.site.as_str(), "Child" | "Parent") {
-            let is_error = matches!(label.as_str(), "Error" | "Invalid");
-            let nature = if is_error { Nature::Error } else { Nature::Failure };
+            let nature = match label.as_str() {
+                "Error" | "Invalid" => Nature::Error,
+                "Cancelled" => Nature::Abortion,
+                _ => Nature::Failure,
+            };
             suite.problem = Some(Problem { nature, ..Problem::default() });
         }
         suite

@@ -4,7 +4,7 @@ mod outcome;
 
 use std::io::BufRead;
 
-use assay_proto::{Fault, TestResult};
+use assay_proto::{Fault, TestResult, Timestamp};
 use serde::{
     Deserialize,
     de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess},
@@ -13,9 +13,11 @@ use serde::{
 use self::outcome::{Reported, explained};
 use crate::{
     Attempt, Format, Head, Nature, Sink, Test,
+    durations::duration,
     json::{self, Array, Elements, Members, Name, Number, Object, Output, Text},
     limits::TEXT,
     sink::{Claims, Tally},
+    times::since_1970,
     values::pytest_names,
 };
 
@@ -33,8 +35,8 @@ impl Format for PytestJson {
 
     fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
         json::read(self.name(), file, sink, |json, output| {
-            let (code, summary, created, tests) = Default::default();
-            let mut report = Report { code, summary, created, tests, output };
+            let (code, summary, created, duration, tests) = Default::default();
+            let mut report = Report { code, summary, created, duration, tests, output };
             Object(&mut report).deserialize(json)?;
             report.finish()
         })
@@ -46,7 +48,9 @@ struct Report<'o, 's> {
     /// Exit code of pytest.
     code: Number,
     summary: Summary,
+    /// Time of the end of the run, in seconds since 1970, and its duration in seconds.
     created: Number,
+    duration: Number,
     /// Number of tests without collectors.
     tests: usize,
     output: &'o mut Output<'s>,
@@ -80,6 +84,7 @@ impl Members for Report<'_, '_> {
     fn member<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "created" => self.created = map.next_value()?,
+            "duration" => self.duration = map.next_value()?,
             "exitcode" => self.code = map.next_value()?,
             "summary" => self.summary = map.next_value()?,
             "collectors" => return map.next_value_seed(Array(&mut Collectors(self))),
@@ -94,7 +99,8 @@ impl Elements for Report<'_, '_> {
     fn element<'de, A: SeqAccess<'de>>(&mut self, sequence: &mut A) -> Result<bool, A::Error> {
         let Some(reported) = sequence.next_element::<Reported>()? else { return Ok(false) };
         self.tests += 1;
-        self.output.add(reported.into_test(self.created))?;
+        let start = self.start();
+        self.output.add(reported.into_test(start))?;
         Ok(true)
     }
 }
@@ -138,6 +144,12 @@ impl Collector {
 }
 
 impl Report<'_, '_> {
+    /// Returns the start of the run. Tests have none of their own.
+    fn start(&self) -> Option<Timestamp> {
+        let duration = duration(self.duration.0);
+        since_1970(self.created.0.map(|created| created - duration))
+    }
+
     /// Passes on what contradicts the numbers and the exit code.
     fn finish<E: serde::de::Error>(self) -> Result<(), E> {
         let Self { code, summary, tests, output, .. } = self;

@@ -45,6 +45,10 @@ impl Format for Robot {
 /// Text of the status of a suite in front of the message of its teardown.
 const TEARDOWN: &str = "uite teardown failed:";
 
+/// The same if the teardown was skipped, and the text behind its message. It may be HTML.
+const SKIPPED: &str = "Skipped in suite teardown:";
+const EARLIER: &str = "\n\nEarlier message:\n";
+
 /// A suite while its element is open.
 struct Suite {
     name: String,
@@ -55,18 +59,24 @@ struct Suite {
 }
 
 impl Suite {
-    /// Returns the failure of its teardown.
-    fn teardown(&self) -> Option<Problem> {
-        teardown(&self.message).filter(|_| self.is_failed)
+    /// Returns what its teardown changes.
+    fn teardown(&self) -> Option<Amendment> {
+        teardown(&self.message, self.is_failed)
     }
 }
 
-/// Returns the failure of the teardown of a failed suite with this message, after which Robot
-/// Framework counts its tests as failed.
-fn teardown(message: &str) -> Option<Problem> {
-    let (_, message) = message.split_once(TEARDOWN)?;
+/// Returns what the teardown of a suite with this message changes. Robot Framework counts the tests as failed if it
+/// failed, and as skipped if it was skipped.
+fn teardown(message: &str, is_failed: bool) -> Option<Amendment> {
+    let plain = message.strip_prefix("*HTML*").unwrap_or(message).trim_start();
+    if let Some(skipped) = plain.strip_prefix(SKIPPED) {
+        let reason = skipped.split(EARLIER).next().unwrap_or_default().trim();
+        return Some(Amendment::Skip(format!("Skipped in parent suite teardown:\n{reason}")));
+    }
+    let (_, message) = message.split_once(TEARDOWN).filter(|_| is_failed)?;
     let message = format!("Parent suite teardown failed:\n{}", message.trim());
-    Some(Problem { nature: Nature::Failure, message, text: String::new() })
+    let problem = Problem { nature: Nature::Failure, message, text: String::new() };
+    Some(Amendment::Failure(problem))
 }
 
 /// State of the reader.
@@ -122,8 +132,9 @@ impl Elements for Report<'_> {
         match path.name() {
             "suite" if self.test.is_none() && path.parent() != "statistics" => {
                 let suite = self.suites.pop();
-                if let Some((suite, problem)) = suite.and_then(|s| s.teardown().map(|p| (s, p))) {
-                    return self.sink.amend(suite.first, Amendment::Failure(problem));
+                let amended = suite.and_then(|suite| Some((suite.first, suite.teardown()?)));
+                if let Some((first, amendment)) = amended {
+                    return self.sink.amend(first, amendment);
                 }
             }
             "stat" if path.parent() == "total" && text.starts_with("All ") => {

@@ -35,6 +35,8 @@ pub trait Receiver {
 pub enum Amendment {
     /// The tests fail for this reason, such as the failure of the teardown of their suite.
     Failure(Problem),
+    /// The tests count as skipped for this reason, whatever their results were.
+    Skip(String),
     /// Output of the suite, which the first failed tests without an output get.
     Output(String),
 }
@@ -47,6 +49,7 @@ impl Amendment {
     pub fn apply<'a>(&self, attempts: impl Iterator<Item = &'a mut crate::Attempt>) {
         match self {
             Self::Failure(problem) => attempts.for_each(|attempt| attempt.fail(problem)),
+            Self::Skip(reason) => attempts.for_each(|attempt| attempt.skip(reason)),
             Self::Output(output) => attempts
                 .filter(|attempt| {
                     Nature::of(attempt.result).is_some() && attempt.output.trim().is_empty()

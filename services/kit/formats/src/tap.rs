@@ -4,6 +4,7 @@
 //! file whose plan is missing or not kept has failed, because its program died or lost count.
 
 mod buffered;
+mod files;
 mod point;
 
 use std::io::BufRead;
@@ -27,9 +28,6 @@ use crate::{
 
 /// Number of spaces in front of the lines of a subtest.
 const INDENT: usize = 4;
-
-/// Name of the tests of a file that skips all of them.
-const ALL: &str = "All tests";
 
 /// First words of comments that sum up a run.
 const SUMMARY: [&str; 14] = [
@@ -88,6 +86,8 @@ fn is_tap(line: &str) -> bool {
 struct Level {
     plan: Option<usize>,
     count: usize,
+    /// Number of tests in front of the plan.
+    before_plan: usize,
     has_failures: bool,
 }
 
@@ -102,8 +102,10 @@ struct Report<'s> {
     last: Option<Test>,
     /// The line of the last test, and its level.
     point: Option<(usize, Point)>,
-    /// Whether the following lines are a YAML block.
-    is_in_block: bool,
+    /// Indentation of the YAML block that the following lines are.
+    block: Option<usize>,
+    /// Whether the file has begun with its version.
+    has_version: bool,
     /// Whether the program has stopped on purpose.
     has_stopped: bool,
     sink: Sink<'s>,
@@ -112,38 +114,40 @@ struct Report<'s> {
 impl<'s> Report<'s> {
     fn new(sink: Sink<'s>) -> Self {
         let (titles, levels, buffered, last, point) = Default::default();
-        let (is_in_block, has_stopped) = Default::default();
-        Self { titles, levels, buffered, last, point, is_in_block, has_stopped, sink }
+        let (block, has_version, has_stopped) = Default::default();
+        Self { titles, levels, buffered, last, point, block, has_version, has_stopped, sink }
     }
 }
 
 impl Report<'_> {
     fn add(&mut self, line: &str) -> Result<(), Fault> {
         let text = line.trim_start();
-        if self.is_in_block {
-            // A block that has no end is in front of the next line of TAP. Tools write lines of texts without
-            // indentation.
-            let is_inside = !is_tap(line);
-            self.is_in_block = is_inside && text.trim_end() != "...";
-            if self.is_in_block {
+        let indent = line.len() - text.len();
+        let level = (indent / INDENT).min(DEEPEST);
+        let is_aligned = indent.is_multiple_of(INDENT);
+        if let Some(block) = self.block {
+            // A block that has no end is in front of the next line of TAP that is not within it. Tools write lines of
+            // texts without indentation.
+            let is_inside = indent >= block || !is_aligned || !is_tap(text);
+            self.block = self.block.filter(|_| is_inside && text.trim_end() != "...");
+            if self.block.is_some() {
                 self.describe(text);
             }
             if is_inside {
                 return Ok(());
             }
         }
-        let indent = line.len() - text.len();
-        let level = (indent / INDENT).min(DEEPEST);
-        let is_aligned = indent.is_multiple_of(INDENT);
         // Others are outputs, such as differences of files.
         if text.trim_end() == "---" && indent > 0 {
-            self.is_in_block = true;
+            self.block = Some(indent);
         } else if text.trim_end() == "}" && is_aligned && !self.buffered.is_empty() {
             return self.close(level);
         } else if text.trim_end() == "{" && is_aligned && self.open_last(level) {
             return Ok(());
         } else if text.starts_with("TAP version ") && indent == 0 {
-            return self.begin_file();
+            self.begin_file()?;
+            self.has_version = true;
+            return Ok(());
         } else if let Some(title) = text.strip_prefix("# Subtest:") {
             self.flush()?;
             self.close(level)?;
@@ -192,29 +196,15 @@ impl Report<'_> {
         &mut self.levels[level]
     }
 
-    /// Adds the plan of a level. One of no tests skips all of them.
-    fn add_plan(&mut self, level: usize, tests: usize, reason: Option<&str>) -> Result<(), Fault> {
-        let known = *self.level(level);
-        if level == 0 && known.plan.is_some_and(|plan| plan == known.count) {
-            // Another file follows without a version.
-            self.begin_file()?;
-        }
-        self.level(level).plan = Some(tests);
-        if tests > 0 || level > 0 {
-            return Ok(());
-        }
-        self.flush()?;
-        let reason = reason.unwrap_or_default().to_owned();
-        let attempts = vec![Attempt { result: TestResult::Canceled, reason, ..Attempt::default() }];
-        self.sink.add(Test { name: ALL.to_owned(), attempts, ..Test::default() })
-    }
-
     /// Adds a test. A test with subtests is a suite, unless it fails for a reason of its own.
     fn add_point(&mut self, point: &Point, level: usize) -> Result<(), Fault> {
         self.titles.truncate(level + 1);
         let own = self.levels.get(level + 1).copied().unwrap_or_default();
         let is_failed = point.result() == TestResult::Failed;
-        let is_suite = own.count > 0 && (own.has_failures || !is_failed);
+        let has_tests = own.count > 0 && (own.has_failures || !is_failed);
+        // The program of the subtest may have ended behind its plan.
+        let is_empty = own.count == 0 && own.plan.is_some_and(|plan| plan > 0);
+        let is_suite = has_tests || (is_empty && point.result() == TestResult::Passed);
         // The title at the level of the test is its own, or that of the subtest around it.
         let titles = self.titles.iter().map(String::as_str).filter(|title| !title.is_empty());
         let mut suites: Vec<String> = titles.map(ToOwned::to_owned).collect();
@@ -287,37 +277,6 @@ impl Report<'_> {
 
     fn flush(&mut self) -> Result<(), Fault> {
         self.last.take().map_or(Ok(()), |test| self.sink.add(test))
-    }
-
-    /// Ends the file in front of this line, if there is one.
-    fn begin_file(&mut self) -> Result<(), Fault> {
-        if !self.levels.is_empty() || !self.buffered.is_empty() {
-            self.end_file()?;
-        }
-        (self.titles, self.levels, self.has_stopped) = (Vec::new(), Vec::new(), false);
-        self.point = None;
-        Ok(())
-    }
-
-    /// Compares the tests of a file with its plan.
-    fn end_file(&mut self) -> Result<(), Fault> {
-        self.flush()?;
-        self.close(0)?;
-        self.flush()?;
-        let all = self.levels.first().copied().unwrap_or_default();
-        if self.has_stopped {
-            return Ok(());
-        }
-        let Some(plan) = all.plan else {
-            let message = "The plan is missing: the program ended before it had run all tests.";
-            return self.sink.fail_run(Nature::Abortion, message);
-        };
-        if all.count > plan {
-            let message = format!("The plan announces {plan} tests, but {} were run.", all.count);
-            return self.sink.fail_run(Nature::Error, &message);
-        }
-        let (found, claims) = all.compared();
-        self.sink.compare(found, claims, &Test::default().of_run()).map(drop)
     }
 }
 

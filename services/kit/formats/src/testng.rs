@@ -149,7 +149,10 @@ impl Elements for Report<'_> {
                         keep_end(&mut attempt.output, text, OUTPUT);
                         keep_end(&mut attempt.output, "\n", OUTPUT);
                     }
-                    ("value", _) if method.parameters.len() < MOST_LABELS => {
+                    // Custom attributes have values, too.
+                    ("value", _)
+                        if path.parent() == "param" && method.parameters.len() < MOST_LABELS =>
+                    {
                         let number = (method.parameters.len() + 1).to_string();
                         method.parameters.push(Property::new(&number, text));
                     }

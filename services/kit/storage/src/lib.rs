@@ -11,6 +11,7 @@ mod end;
 mod pace;
 #[cfg(test)]
 mod tests;
+mod wanted;
 
 use std::{fs, io::ErrorKind, ops::Range, path::PathBuf, pin::Pin, sync::Arc};
 
@@ -35,6 +36,7 @@ pub use self::{
     arrival::{Claim, Renew, Room, Stored, Terms, Unstored, parse_sha256},
     call::describe_metrics,
     config::FileStoreConfig,
+    wanted::{Part, Wanted},
 };
 
 /// The chunks of an uploaded file, as they arrive.

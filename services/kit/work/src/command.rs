@@ -1,7 +1,7 @@
 //! The command for operators that lists, retries and drops dead letters.
 
 use anyhow::{Context as _, Result, ensure};
-use assay_database::{begin, connect_options};
+use assay_database::{begin, command_options};
 use assay_proto::CustomerId;
 use clap::{Args, Subcommand};
 use secrecy::SecretString;
@@ -87,10 +87,10 @@ impl DeadLetterCommand {
         })
     }
 
-    /// Runs the command for one service, and returns the number of dead letters.
+    /// Runs the command for one service, and returns the number of dead letters. Each kind has a transaction of its own,
+    /// so that rows of one kind are not locked while others are awaited; a list, which may be read slowly, has none.
     async fn run_for(&self, (service, works, url): &OfService<'_>) -> Result<u64> {
-        let db = PgPool::connect_with(connect_options(url)?).await?;
-        let mut tx = begin(&db).await?;
+        let db = PgPool::connect_with(command_options(url)?).await?;
         let mut count = 0;
         for work in *works {
             let prefix = format!("{service}/{}/", work.kind);
@@ -100,15 +100,20 @@ impl DeadLetterCommand {
                     work.list(&db, customer.map(CustomerId), show).await?
                 }
                 Self::Retry(selected) if selected.selects(work) => {
-                    work.retry(&mut tx, selected.ids(&prefix).as_deref()).await?
+                    let mut tx = begin(&db).await?;
+                    let retried = work.retry(&mut tx, selected.ids(&prefix).as_deref()).await?;
+                    tx.commit().await?;
+                    retried
                 }
                 Self::Drop(selected) if selected.selects(work) => {
-                    work.drop(&mut tx, selected.ids(&prefix).as_deref()).await?
+                    let mut tx = begin(&db).await?;
+                    let dropped = work.drop(&mut tx, selected.ids(&prefix).as_deref()).await?;
+                    tx.commit().await?;
+                    dropped
                 }
                 Self::List { .. } | Self::Retry(_) | Self::Drop(_) => 0,
             };
         }
-        tx.commit().await?;
         db.close().await;
         Ok(count)
     }
@@ -149,7 +154,7 @@ fn check_kind(services: &[OfService<'_>], kind: Option<&str>) -> Result<()> {
 async fn check_ids(services: &[OfService<'_>], ids: &[String]) -> Result<()> {
     let mut unknown: Vec<String> = ids.to_vec();
     for (service, works, url) in services {
-        let db = PgPool::connect_with(connect_options(url)?)
+        let db = PgPool::connect_with(command_options(url)?)
             .await
             .with_context(|| (*service).to_owned())?;
         for work in *works {

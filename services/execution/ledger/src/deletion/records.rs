@@ -46,6 +46,14 @@ pub async fn insert(
 ) -> Result<(), Fault> {
     let (projects, ids): (Vec<ProjectId>, Vec<Uuid>) = records.iter().copied().unzip();
     lock_all(tx, customer, &projects).await?;
+    let lock = sqlx::query(
+        "select from test_case_state
+         where customer_id = $1
+           and (project_id, test_case_id) in (select * from unnest($2::uuid[], $3::uuid[]))
+         order by project_id, test_case_id
+         for update",
+    );
+    lock.bind(customer).bind(&projects).bind(&ids).execute(&mut **tx).await?;
     let insert = sqlx::query(
         "with gone as (
              select project_id, id from unnest($2::uuid[], $3::uuid[]) as gone (project_id, id)
@@ -64,6 +72,7 @@ pub async fn insert(
              select from deletion d
              where d.customer_id = $1 and d.project_id in (gone.project_id, $4)
          )
+         order by project_id, id
          on conflict on constraint deleted_record_pkey do nothing",
     );
     insert.bind(customer).bind(projects).bind(ids).bind(ALL_PROJECTS).execute(&mut **tx).await?;

@@ -61,6 +61,33 @@ pub async fn insert(
     remove_settings(tx, customer, project).await
 }
 
+/// Statements that lock the settings of a deleted project, or of all projects of a customer, in the order in which other
+/// transactions do: see `docs/design/results.md`. Each is bound to a customer, a project and [`ALL_PROJECTS`].
+const LOCKS: [&str; 5] = [
+    "select from monitor where customer_id = $1 and $2 in (project_id, $3) order by id for update",
+    "select from cause_rule where customer_id = $1 and $2 in (project_id, $3) order by id for update",
+    "select from changed_causes where customer_id = $1 and $2 in (project_id, $3)
+     order by project_id
+     for update",
+    "select from known_failure where customer_id = $1 and $2 in (project_id, $3)
+     order by project_id, fingerprint, test_case_id
+     for update",
+    "select from test_case_state where customer_id = $1 and $2 in (project_id, $3)
+     order by project_id, test_case_id
+     for update",
+];
+
+/// Statements that delete what [`LOCKS`] have locked, and the settings that have no order.
+const SETTINGS: [&str; 7] = [
+    "delete from retention where customer_id = $1 and $2 in (project_id, $3)",
+    "delete from known_failure where customer_id = $1 and $2 in (project_id, $3)",
+    "delete from cause_rule where customer_id = $1 and $2 in (project_id, $3)",
+    "delete from changed_causes where customer_id = $1 and $2 in (project_id, $3)",
+    "delete from test_case_state where customer_id = $1 and $2 in (project_id, $3)",
+    "delete from monitor where customer_id = $1 and $2 in (project_id, $3)",
+    "delete from pool where customer_id = $1 and $2 in (project_id, $3)",
+];
+
 /// Deletes the retention times, the known failures, the rules for causes, the states of test cases, the
 /// monitors and the pools of a deleted project, or of all projects of a customer. Transactions that have begun
 /// before the deletion may add some after it.
@@ -69,19 +96,9 @@ pub async fn remove_settings(
     customer: CustomerId,
     project: ProjectId,
 ) -> Result<(), Fault> {
-    for statement in [
-        // Before the states of test cases, as the evaluation of monitors does it.
-        "select from monitor where customer_id = $1 and $2 in (project_id, $3) order by id for update",
-        "delete from retention where customer_id = $1 and $2 in (project_id, $3)",
-        "delete from known_failure where customer_id = $1 and $2 in (project_id, $3)",
-        "delete from cause_rule where customer_id = $1 and $2 in (project_id, $3)",
-        "delete from changed_causes where customer_id = $1 and $2 in (project_id, $3)",
-        "delete from test_case_state where customer_id = $1 and $2 in (project_id, $3)",
-        "delete from monitor where customer_id = $1 and $2 in (project_id, $3)",
-        "delete from pool where customer_id = $1 and $2 in (project_id, $3)",
-    ] {
-        let delete = sqlx::query(statement).bind(customer).bind(project).bind(ALL_PROJECTS);
-        delete.execute(&mut **tx).await?;
+    for statement in LOCKS.into_iter().chain(SETTINGS) {
+        let statement = sqlx::query(statement).bind(customer).bind(project).bind(ALL_PROJECTS);
+        statement.execute(&mut **tx).await?;
     }
     Ok(())
 }
@@ -241,10 +258,13 @@ pub async fn remove_execution(
         "with reporters as (delete from reporter where customer_id = $1 and execution_id = $2),
               share_links as (delete from share_link where customer_id = $1 and execution_id = $2),
               incidents as (
-                  delete from incident where customer_id = $1 and id in (
-                      select incident_id from incident_execution
-                      where customer_id = $1 and execution_id = $2
-                  )
+                  delete from incident where customer_id = $1 and id = any(array(
+                      select i.id from incident i
+                      join incident_execution a on a.customer_id = $1 and a.incident_id = i.id
+                      where i.customer_id = $1 and a.execution_id = $2
+                      order by i.id
+                      for update of i
+                  ))
               ),
               searches as (
                   delete from incident_search where customer_id = $1 and execution_id = $2

@@ -43,10 +43,16 @@ pub async fn is_pending(
 /// rules as they are now.
 pub const SETTLED: &str = "horizon <= pg_snapshot_xmin(pg_current_snapshot())";
 
-/// Notes the transactions that may have read rules before they were changed.
+/// Notes the transactions that may have read rules before they were changed. Requests that another transaction has
+/// locked are left to the next round, so that two replicas do not deadlock.
 pub async fn settle(db: &PgPool) -> Result<(), Fault> {
-    let note = "update changed_causes set horizon = pg_snapshot_xmax(pg_current_snapshot())
-                where horizon is null";
+    let note = "update changed_causes c set horizon = pg_snapshot_xmax(pg_current_snapshot())
+                from (
+                    select customer_id, project_id from changed_causes
+                    where horizon is null
+                    for no key update skip locked
+                ) as changed
+                where c.customer_id = changed.customer_id and c.project_id = changed.project_id";
     sqlx::query(note).execute(db).await?;
     Ok(())
 }

@@ -27,7 +27,7 @@ impl Results<'_> {
         let mut outputs = 0;
         let shared = match amendment {
             Amendment::Failure(problem) => Cause::of(&text_of(problem)),
-            Amendment::Output(_) => None,
+            Amendment::Skip(_) | Amendment::Output(_) => None,
         };
         for index in self.last_results(self.begin + first) {
             let result = &mut self.read[index];
@@ -35,6 +35,7 @@ impl Results<'_> {
             let Attempt { outcome, detail, cause, .. } = &mut result.attempt;
             let is_concerned = match amendment {
                 Amendment::Failure(_) => outcome.result != TestResult::Canceled,
+                Amendment::Skip(_) => true,
                 Amendment::Output(_) => Nature::of(outcome.result).is_some(),
             };
             if !is_concerned {
@@ -49,12 +50,19 @@ impl Results<'_> {
                 Amendment::Failure(problem) => {
                     outcome.result = worst(outcome.result, problem.nature.result());
                     let is_first = !steps.iter().any(|step| step.result().is_failure());
-                    steps.push(step_of(problem, steps.last()));
+                    let nature = problem.nature.result();
+                    steps.push(step_of(nature, text_of(problem), steps.last()));
                     if is_first && outcome.result.is_failure() {
                         *cause = shared.clone().map(Box::new);
                     } else if cause.is_none() {
                         *cause = failure::cause(outcome.result, &steps).map(Box::new);
                     }
+                }
+                Amendment::Skip(reason) if is_explained(steps.last(), reason) => continue,
+                Amendment::Skip(reason) => {
+                    outcome.result = TestResult::Canceled;
+                    steps.push(step_of(outcome.result, reason.clone(), steps.last()));
+                    *cause = None;
                 }
                 Amendment::Output(_) if outputs == MOST_OUTPUTS => break,
                 Amendment::Output(output) if add_output(steps.last_mut(), output) => {
@@ -78,13 +86,19 @@ impl Results<'_> {
     }
 }
 
-/// Returns the step of a problem behind the last one.
-fn step_of(problem: &Problem, last: Option<&StoredStep>) -> StoredStep {
+/// Returns whether the last step of a skipped test states this reason already.
+fn is_explained(last: Option<&StoredStep>, reason: &str) -> bool {
+    let is_skipped = |last: &StoredStep| last.result() == TestResult::Canceled;
+    last.is_some_and(|last| is_skipped(last) && last.actual_result.starts_with(reason))
+}
+
+/// Returns a step with this result and text behind the last one.
+fn step_of(result: TestResult, text: String, last: Option<&StoredStep>) -> StoredStep {
     StoredStep {
         step_nr: last.map_or(1, |last| last.step_nr + 1),
-        result: problem.nature.result().into(),
+        result: result.into(),
         test_input: last.map(|last| last.test_input.clone()).unwrap_or_default(),
-        actual_result: text_of(problem),
+        actual_result: text,
         ..StoredStep::default()
     }
 }

@@ -1,13 +1,12 @@
 //! Causes that are derived again while somebody reviews.
 
-use std::{pin::pin, time::Duration};
+use std::pin::pin;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use assay_database::begin;
 use assay_execution::derive_changed;
 use assay_proto::execution::CreateKnownFailureInput;
 use serde_json::json;
-use tokio::time::interval;
 
 use super::{causes, create, same};
 use crate::{
@@ -39,19 +38,7 @@ async fn known_failures_follow_their_causes_in_the_order_of_reviews() -> Result<
     sqlx::query(first).execute(&mut *review).await?;
 
     let mut derived = pin!(derive_changed(&world.db));
-    let waits = "select count(*) from pg_stat_activity
-         where datname = current_database() and wait_event_type = 'Lock'";
-    let waiting = async {
-        let mut tick = interval(Duration::from_millis(10));
-        while world.count(waits).await? == 0 {
-            tick.tick().await;
-        }
-        anyhow::Ok(())
-    };
-    tokio::select! {
-        _ = &mut derived => bail!("the causes did not wait for the review"),
-        waiting = waiting => waiting?,
-    }
+    world.waits_for_lock(derived.as_mut()).await?;
     let free = "select count(*) from (select id from known_failure for update skip locked) as free";
     let free: i64 = sqlx::query_scalar(free).fetch_one(&mut *review).await?;
     assert_eq!(free, 2, "it has locked none of the later ones");

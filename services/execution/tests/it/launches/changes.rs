@@ -2,10 +2,9 @@
 
 use std::pin::pin;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use assay_execution::roll_up;
 use assay_proto::{ResultChange, TestResult, execution::UpdateLaunchRequest};
-use assay_testkit::eventually;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -99,13 +98,7 @@ async fn a_merge_locks_executions_before_launches() -> Result<()> {
 
     let sources = [one.as_str(), other.as_str()];
     let mut merged = pin!(world.merge_as(Some(id.as_str()), &sources));
-    let waits = "select count(*) from pg_stat_activity
-         where datname = current_database() and wait_event_type = 'Lock'";
-    let is_waiting = async || (world.count(waits).await.ok()? > 0).then_some(());
-    tokio::select! {
-        _ = &mut merged => bail!("the merge did not wait for the change of the launch"),
-        () = eventually("a wait for the execution", is_waiting) => {}
-    }
+    world.waits_for_lock(merged.as_mut()).await?;
     let free = "select count(*) from (select id from launch for update skip locked) as free";
     let free: i64 = sqlx::query_scalar(free).fetch_one(&mut *changing).await?;
     assert_eq!(free, 3, "the change locks its launch next");

@@ -1,12 +1,11 @@
 //! Monitors that are evaluated while they are changed.
 
-use std::{pin::pin, time::Duration};
+use std::pin::pin;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use assay_database::begin;
 use assay_execution::{evaluate_monitors, roll_up};
 use serde_json::json;
-use tokio::time::interval;
 
 use super::{actions, create, recoveries, result, runs};
 use crate::{changes::run, world::World};
@@ -24,19 +23,7 @@ async fn an_evaluation_waits_for_a_change_of_its_monitor() -> Result<()> {
     sqlx::query("select from monitor for update").execute(&mut *changing).await?;
 
     let mut evaluated = pin!(evaluate_monitors(&world.db));
-    let waits = "select count(*) from pg_stat_activity
-         where datname = current_database() and wait_event_type = 'Lock'";
-    let waiting = async {
-        let mut tick = interval(Duration::from_millis(10));
-        while world.count(waits).await? == 0 {
-            tick.tick().await;
-        }
-        anyhow::Ok(())
-    };
-    tokio::select! {
-        _ = &mut evaluated => bail!("the evaluation did not wait for the change"),
-        waiting = waiting => waiting?,
-    }
+    world.waits_for_lock(evaluated.as_mut()).await?;
     sqlx::query("delete from monitor_alarm").execute(&mut *changing).await?;
     changing.commit().await?;
     evaluated.await?;

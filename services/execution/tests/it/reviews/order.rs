@@ -1,15 +1,14 @@
 //! Reviews of the same causes by several users, in different executions.
 
-use std::{pin::pin, time::Duration};
+use std::pin::pin;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use assay_database::begin;
 use assay_proto::{
     TestResult,
     execution::{MuteInput, ReviewInput},
 };
 use serde_json::json;
-use tokio::time::interval;
 
 use crate::{
     changes::{failed, run},
@@ -30,19 +29,7 @@ async fn a_review_locks_known_failures_in_one_order() -> Result<()> {
     sqlx::query(first).execute(&mut *other).await?;
 
     let mut reviewed = pin!(review(&world, &execution, all));
-    let waits = "select count(*) from pg_stat_activity
-         where datname = current_database() and wait_event_type = 'Lock'";
-    let waiting = async {
-        let mut tick = interval(Duration::from_millis(10));
-        while world.count(waits).await? == 0 {
-            tick.tick().await;
-        }
-        anyhow::Ok(())
-    };
-    tokio::select! {
-        _ = &mut reviewed => bail!("the review did not wait for the other one"),
-        waiting = waiting => waiting?,
-    }
+    world.waits_for_lock(reviewed.as_mut()).await?;
     let free = "select count(*) from (select id from known_failure for update skip locked) as free";
     let free: i64 = sqlx::query_scalar(free).fetch_one(&mut *other).await?;
     assert_eq!(free, 40, "it has locked none of the later ones");

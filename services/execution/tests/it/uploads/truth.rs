@@ -43,6 +43,25 @@ async fn a_failed_teardown_of_a_suite_fails_the_tests_that_were_read_before() ->
 }
 
 #[tokio::test]
+async fn a_skipped_teardown_of_a_suite_skips_the_tests_that_were_read_before() -> Result<()> {
+    let world = World::new().await?;
+    let file = "<robot><suite name='Shop'><test name='Adds'><status status='PASS'/></test>\
+        <test name='Pays'><status status='FAIL'>200 == 401</status></test>\
+        <status status='SKIP'>Skipped in suite teardown:\nno database</status></suite></robot>";
+
+    let execution = world.upload(&[file.as_bytes()]).await?;
+
+    for identifier in ["Shop.Adds", "Shop.Pays"] {
+        let report = report(&execution, identifier);
+        assert_eq!(report.result(), TestResult::Canceled, "{identifier}");
+        let instance = only_instance(&world, report).await?;
+        let last = instance.steps.last().unwrap();
+        assert_eq!(last.actual_result, "Skipped in parent suite teardown:\nno database");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_report_that_announces_more_tests_than_it_has_meets_no_gate() -> Result<()> {
     let world = World::new().await?;
 
@@ -103,12 +122,14 @@ async fn a_file_of_failed_tests_that_ran_again_has_further_attempts() -> Result<
     };
     let failed = "<testcase classname='c' name='pays' time='1'><failure/></testcase>";
     let passed = "<testcase classname='c' name='pays' time='1'/>";
-    let other = "<testcase classname='c' name='adds' time='1'/>";
+    let other = "<testcase classname='c' name='adds' time='60'/>";
     let first = suite("10:00:00", &[failed, other].concat());
     for (second, instances) in [
         (suite("10:05:00", passed), 1),
         // A matrix of jobs at the same time.
         (suite("10:00:00", passed), 2),
+        // It began after the failed test, while the other one of the first file still ran.
+        (suite("10:00:30", passed), 2),
         (suite("10:05:00", &[passed, other].concat()), 2),
     ] {
         let world = World::new().await?;

@@ -1,6 +1,11 @@
 //! Customers that compete for permits.
 
-use futures::{FutureExt as _, future::join_all};
+use std::panic::AssertUnwindSafe;
+
+use futures::{
+    FutureExt as _,
+    future::{join_all, pending},
+};
 
 use super::{state::WAITING, *};
 
@@ -104,6 +109,62 @@ async fn a_caller_that_has_gone_gives_way_to_the_next() {
     drop(held);
     drop(next.now_or_never().unwrap().unwrap());
     assert!(is_idle(&shares, 1));
+}
+
+/// A way in which work ends that holds a permit, or waits for one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum End {
+    Done,
+    Failed,
+    Panicked,
+    /// Its caller drops it, for instance because the client has gone.
+    Dropped,
+    /// Its permit was charged to another customer in the meantime.
+    Reassigned,
+}
+
+/// Acquires a permit, and ends once it may.
+async fn work(shares: Shares, end: End, may_end: oneshot::Receiver<()>) -> Result<(), Fault> {
+    let mut share = shares.acquire(CustomerId::new()).await?;
+    may_end.await.map_err(Fault::internal)?;
+    match end {
+        End::Done => Ok(()),
+        End::Failed => Err(Fault::internal("it failed")),
+        End::Panicked => panic!("it panicked"),
+        End::Dropped => pending().await,
+        End::Reassigned => share.reassign(CustomerId::new()),
+    }
+}
+
+#[tokio::test]
+async fn the_next_customer_is_served_however_work_ends() {
+    for end in [End::Done, End::Failed, End::Panicked, End::Dropped, End::Reassigned] {
+        for begins_at_once in [true, false] {
+            let shares = Shares::new(1);
+            let held = (!begins_at_once).then(|| shares.try_acquire(CustomerId::new()).unwrap());
+            let (may_end, allowed) = oneshot::channel();
+            let mut work =
+                Box::pin(AssertUnwindSafe(work(shares.clone(), end, allowed)).catch_unwind());
+            assert!(work.as_mut().now_or_never().is_none());
+            let next = waiting(&shares, CustomerId::new());
+
+            may_end.send(()).unwrap();
+            if end == End::Dropped {
+                drop((work, held));
+            } else {
+                drop(held);
+                let ended = work.await.map(|ended| ended.is_ok()).ok();
+                let expected = match end {
+                    End::Panicked => None,
+                    end => Some(end != End::Failed),
+                };
+                assert_eq!(ended, expected, "{end:?}");
+            }
+            let served = next.now_or_never();
+            drop(served.unwrap_or_else(|| panic!("the next one waits after {end:?}")).unwrap());
+            assert!(is_idle(&shares, 1), "{end:?}, begun at once: {begins_at_once}");
+        }
+    }
 }
 
 #[tokio::test]

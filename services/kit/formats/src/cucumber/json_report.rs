@@ -1,17 +1,20 @@
 //! Cucumber JSON: features with elements, which are scenarios and backgrounds. Behave writes times,
 //! tags and places in ways of its own.
 
-use std::{fmt, io::BufRead};
+use std::io::BufRead;
 
 use assay_proto::{Fault, TestResult};
 use serde::{
-    Deserialize, Deserializer,
-    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
+    Deserialize,
+    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess},
 };
 
-use super::status::{add, complete, explanation, result};
+use super::{
+    status::{add, complete, explanation, result},
+    tag::Tag,
+};
 use crate::{
-    Attachment, Attempt, Format, Head, Nature, Problem, Property, Retry, Sink, Step, Test,
+    Attachment, Attempt, Content, Format, Head, Nature, Problem, Property, Retry, Sink, Step, Test,
     durations::duration,
     held::Held,
     json::{self, Array, Elements, List, Members, Name, Number, Object, Output, Text},
@@ -24,6 +27,9 @@ use crate::{
 
 /// Maximum number of steps of a scenario that its result follows from. Fewer are kept.
 const MOST_READ: usize = 10_000;
+
+/// Unit of durations, of which a second has this many.
+const NANOSECONDS: f64 = 1e9;
 
 /// The format of Cucumber JSON.
 pub struct CucumberJson;
@@ -54,7 +60,8 @@ impl Elements for Features<'_, '_> {
         let mut feature = Feature {
             name: String::new(),
             file: String::new(),
-            background: Vec::new(),
+            background: None,
+            last: None,
             status: None,
             has_failures: false,
             location: String::new(),
@@ -63,6 +70,7 @@ impl Elements for Features<'_, '_> {
         };
         let found = sequence.next_element_seed(Object(&mut feature))?.is_some();
         if found {
+            feature.end_background()?;
             feature.release()?;
         }
         Ok(found)
@@ -74,8 +82,10 @@ struct Feature<'o, 's> {
     name: String,
     /// Name of the file without its end, in reports of Behave.
     file: String,
-    /// Steps of the background that precedes the next scenario.
-    background: Vec<ReportedStep>,
+    /// The background that precedes the next scenario.
+    background: Option<Element>,
+    /// Id and line of the last scenario, if they are known.
+    last: Option<String>,
     /// Result that Behave reports of the feature.
     status: Option<TestResult>,
     has_failures: bool,
@@ -111,29 +121,58 @@ impl Members for Feature<'_, '_> {
 impl Elements for Feature<'_, '_> {
     fn element<'de, A: SeqAccess<'de>>(&mut self, sequence: &mut A) -> Result<bool, A::Error> {
         let Some(mut element) = sequence.next_element::<Element>()? else { return Ok(false) };
-        let has_result = |step: &ReportedStep| !step.result.status.0.is_empty();
+        let id_and_line = element.id_and_line();
         if element.r#type.0 == "background" {
             // Cucumber for Ruby writes the hooks of the scenario here.
-            self.background = element.take_steps();
-            self.background.retain(has_result);
+            let mut steps = element.take_steps();
+            steps.retain(|step| !step.result.status.0.is_empty());
+            if id_and_line.is_some() && id_and_line == self.last {
+                self.add_to_last(steps)?;
+            } else {
+                self.end_background()?;
+                element.steps = List(steps);
+                self.background = Some(element);
+            }
         } else {
-            let background = std::mem::take(&mut self.background);
-            element.steps.0.splice(0..0, background);
+            let background = self.background.take().map(|background| background.steps.0);
+            element.steps.0.splice(0..0, background.unwrap_or_default());
+            self.last = id_and_line;
             // Behave and Cucumber for Ruby write each attempt of a scenario.
             let place = element.place();
             let is_again = !place.is_empty() && place == self.location;
             self.location = place;
             let mut test = element.into_test();
             test.retry = if is_again { Retry::AfterFailure } else { Retry::Never };
-            self.has_failures |= Nature::of(test.result()).is_some();
-            let held = self.held.push((), test, CucumberJson.name());
-            held.map_err(|fault| self.output.stop(fault))?;
+            self.hold(test)?;
         }
         Ok(true)
     }
 }
 
 impl Feature<'_, '_> {
+    /// Lets a test wait for the name of the feature.
+    fn hold<E: Error>(&mut self, test: Test) -> Result<(), E> {
+        self.has_failures |= Nature::of(test.result()).is_some();
+        let held = self.held.push((), test, CucumberJson.name());
+        held.map_err(|fault| self.output.stop(fault))
+    }
+
+    /// Adds the steps of a background to the scenario in front of it, whose id and line it has. cucumber-rs writes
+    /// hooks and steps of a scenario before those of its background, if it has hooks.
+    fn add_to_last<E: Error>(&mut self, background: Vec<ReportedStep>) -> Result<(), E> {
+        let Some(mut test) = self.held.pop() else { return Ok(()) };
+        precede(&mut test, background);
+        self.hold(test)
+    }
+
+    /// Makes a test of a background without a scenario: cucumber-rs leaves out the scenario if the background fails.
+    fn end_background<E: Error>(&mut self) -> Result<(), E> {
+        match self.background.take().filter(|background| !background.steps.0.is_empty()) {
+            Some(background) => self.hold(background.into_test()),
+            None => Ok(()),
+        }
+    }
+
     fn release<E: serde::de::Error>(&mut self) -> Result<(), E> {
         let Self { name, file, held, output, .. } = self;
         let class = match (file.as_str(), name.as_str()) {
@@ -203,42 +242,6 @@ struct Embedding {
     data: Text<{ INLINE / 3 * 4 + 8 }>,
 }
 
-/// A tag: an object with a name, or a text, as Behave writes it. An enum without a tag would keep all of
-/// the object until its kind is known.
-struct Tag(String);
-
-impl<'de> Deserialize<'de> for Tag {
-    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
-        value.deserialize_any(TagVisitor)
-    }
-}
-
-struct TagVisitor;
-
-impl<'de> Visitor<'de> for TagVisitor {
-    type Value = Tag;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a tag")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Tag, E> {
-        Ok(Tag(beginning(text, MESSAGE)))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tag, A::Error> {
-        let mut tag = Tag(String::new());
-        while let Some(Text(member)) = map.next_key::<Text<256>>()? {
-            if member == "name" {
-                tag.0 = map.next_value::<Text<MESSAGE>>()?.0;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(tag)
-    }
-}
-
 impl Element {
     /// Removes the hooks and steps, in their order. Hooks of steps that did not fail only matter for their
     /// attachments.
@@ -261,6 +264,12 @@ impl Element {
         steps
     }
 
+    /// Returns the id and line of the scenario, if they are known. A background of cucumber-rs has those of its scenario.
+    fn id_and_line(&self) -> Option<String> {
+        let line = self.line.0.filter(|_| !self.id.0.is_empty())?;
+        Some(format!("{}:{line}", self.id.0))
+    }
+
     /// Returns the place of the scenario, or of the row of its examples, if it is known.
     fn place(&self) -> String {
         match (self.location.0.as_str(), self.line.0) {
@@ -280,7 +289,7 @@ impl Element {
         let tag = |Tag(name)| Property::new("tag", name.trim_start_matches('@'));
         let labels = self.tags.0.into_iter().map(tag);
         let labels = labels.collect();
-        let per_second = if self.location.0.is_empty() { 1e9 } else { 1.0 };
+        let per_second = if self.location.0.is_empty() { NANOSECONDS } else { 1.0 };
         let mut attempt = Attempt { start: time(&self.start_timestamp.0), ..Attempt::default() };
         let mut room = INLINE_TOTAL;
         for step in steps {
@@ -301,6 +310,23 @@ impl Element {
             ..Test::default()
         }
     }
+}
+
+/// Adds steps in front of those of a test, whose result follows from all of them.
+fn precede(test: &mut Test, steps: Vec<ReportedStep>) {
+    let Some(attempt) = test.attempts.last_mut() else { return };
+    let inline = attempt.attachments.iter().map(|attachment| match &attachment.content {
+        Content::Inline(bytes) => bytes.len(),
+        _ => 0,
+    });
+    let mut room = INLINE_TOTAL.saturating_sub(inline.sum());
+    let own = std::mem::take(&mut attempt.steps);
+    steps.into_iter().for_each(|step| step.add_to(attempt, NANOSECONDS, &mut room));
+    own.into_iter().for_each(|step| add(attempt, step));
+    attempt.seconds = attempt.steps.iter().map(|step| step.seconds).sum();
+    attempt.reason.clear();
+    complete(attempt, None);
+    test.seconds = attempt.seconds;
 }
 
 /// Removes hooks. They get this name, as most reports have none.

@@ -1,6 +1,6 @@
 //! A test with its phases.
 
-use assay_proto::TestResult;
+use assay_proto::{TestResult, Timestamp};
 use serde::Deserialize;
 
 use crate::{
@@ -9,7 +9,6 @@ use crate::{
     json::{List, Map, Name, Number, Tail, Text},
     limits::{MESSAGE, MOST_LABELS, OUTPUT, TEXT},
     texts::{beginning, keep_end},
-    times::since_1970,
     values::pytest_names,
 };
 
@@ -58,8 +57,8 @@ struct Record {
 }
 
 impl Reported {
-    /// Returns the test. The time is that of the report.
-    pub(super) fn into_test(self, created: Number) -> Test {
+    /// Returns the test. The start is that of the run.
+    pub(super) fn into_test(self, start: Option<Timestamp>) -> Test {
         let (class, name) =
             pytest_names(&self.nodeid.0).unwrap_or_else(|| (String::new(), self.nodeid.0.clone()));
         let mut test = Test { class, name, ..Test::default() };
@@ -72,7 +71,7 @@ impl Reported {
             test.push(Attempt::unreported());
         }
         let attempt = self.into_attempt();
-        (test.start, test.seconds) = (since_1970(created.0), attempt.seconds);
+        (test.start, test.seconds) = (start, attempt.seconds);
         test.push(Attempt { start: test.start, ..attempt });
         test
     }

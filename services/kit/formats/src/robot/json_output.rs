@@ -20,9 +20,9 @@ use crate::{
     durations::duration,
     held::Held,
     json::{self, Array, Elements, List, Members, Name, Number, Object, Output, Text},
-    limits::{MESSAGE, MOST_LABELS},
+    limits::{MESSAGE, MOST_LABELS, TEXT},
     names::{named, shortened},
-    sink::{Amendment, Claims},
+    sink::Claims,
     times::time,
 };
 
@@ -176,18 +176,18 @@ impl Report<'_, '_> {
     /// Completes the tests of a suite, whose teardown may let them fail.
     fn close<E: serde::de::Error>(&mut self) -> Result<(), E> {
         let Some(suite) = self.suites.pop() else { return Ok(()) };
-        let problem = teardown(&suite.message).filter(|_| suite.status == "FAIL");
+        let amendment = teardown(&suite.message, suite.status == "FAIL");
         let name = suite.name.unwrap_or_default();
         for (names, test) in self.held.since(suite.held) {
             names.push(Rc::clone(&name));
-            if let (Some(problem), Some(attempt)) = (&problem, test.attempts.last_mut()) {
-                attempt.fail(problem);
+            if let Some(amendment) = &amendment {
+                amendment.apply(test.attempts.last_mut().into_iter());
             }
         }
         let (held, is_outermost) = (&mut self.held, self.suites.is_empty());
         self.output.with(|sink| {
-            if let Some(problem) = problem.filter(|_| suite.first < sink.tally().tests) {
-                sink.amend(suite.first, Amendment::Failure(problem))?;
+            if let Some(amendment) = amendment.filter(|_| suite.first < sink.tally().tests) {
+                sink.amend(suite.first, amendment)?;
             }
             if is_outermost {
                 held.release(|names, test| complete(test, names.iter().rev().map(|n| &**n)), sink)?;
@@ -209,7 +209,8 @@ struct Reported {
     name: Name,
     tags: List<Text<MESSAGE>, MOST_LABELS>,
     status: Text<16>,
-    message: Text<MESSAGE>,
+    /// It can have the messages of several runs.
+    message: Text<TEXT>,
     start: Text<64>,
     /// Seconds.
     elapsed: Number,

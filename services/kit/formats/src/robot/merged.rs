@@ -49,16 +49,11 @@ fn attempt((status, message): (&str, String)) -> Attempt {
 mod tests {
     use crate::{Test, read};
 
-    #[test]
-    fn merged_runs_are_attempts() {
-        let merged = |runs: &str| {
-            format!(
-                "*HTML* <span class=\"merge\">Test has been re-executed and results merged.</span><hr>{runs}"
-            )
-        };
-        let run = |age: &str, status: &str, message: &str| {
+    /// Returns the message of a test with these runs: age, status and message.
+    fn merged(runs: &[(&str, &str, &str)]) -> String {
+        let run = |(age, status, message): &(&str, &str, &str)| {
             let class = age.to_lowercase();
-            let message = match message {
+            let message = match *message {
                 "" => String::new(),
                 text => format!("<span class=\"{class}-message\">{age} message:</span> {text}<br>"),
             };
@@ -66,38 +61,78 @@ mod tests {
                 "<span class=\"{class}-status\">{age} status:</span> <span class=\"x\">{status}</span><br>{message}"
             )
         };
-        let flaky = merged(&[run("New", "PASS", ""), run("Old", "FAIL", "1 &lt; 2")].join("<hr>"));
-        let red = [run("New", "FAIL", "no"), run("Old", "FAIL", "b"), run("Old", "FAIL", "a")];
-        let red = merged(&red.join("<hr>"));
+        let runs = runs.iter().map(run).collect::<Vec<_>>().join("<hr>");
+        format!(
+            "*HTML* <span class=\"merge\">Test has been re-executed and results merged.</span><hr>{runs}"
+        )
+    }
+
+    /// Returns the XML and the JSON with tests: name, status and message.
+    fn documents(tests: &[(&str, &str, &str)]) -> [String; 2] {
         let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
-        let xml = format!(
-            "<robot><suite name='Shop'><test name='flaky'><status status='PASS'>{}</status></test>\
-             <test name='red'><status status='FAIL'>{}</status></test></suite></robot>",
-            escaped(&flaky),
-            escaped(&red)
-        );
-        let json = serde_json::json!({"generator": "Rebot", "rpa": false, "suite": {"name": "Shop", "tests": [
-            {"name": "flaky", "status": "PASS", "message": flaky},
-            {"name": "red", "status": "FAIL", "message": red},
-        ]}});
-        for file in [xml, json.to_string()] {
-            let mut found = Vec::new();
-            read(file.as_bytes(), |test: Test| {
-                let messages = test.attempts.iter().map(|attempt| {
-                    attempt
-                        .problems
-                        .iter()
-                        .map(|problem| problem.message.clone())
-                        .collect::<String>()
-                });
-                found.push((test.is_flaky(), messages.collect::<Vec<_>>()));
-                Ok(())
-            })
-            .unwrap();
+        let of_xml = tests.iter().map(|(name, status, message)| {
+            let message = escaped(message);
+            format!("<test name='{name}'><status status='{status}'>{message}</status></test>")
+        });
+        let xml = of_xml.collect::<Vec<_>>().concat();
+        let of_json = tests.iter().map(|(name, status, message)| {
+            serde_json::json!({"name": name, "status": status, "message": message})
+        });
+        let tests = of_json.collect::<Vec<_>>();
+        let json = serde_json::json!({
+            "generator": "Rebot", "rpa": false, "suite": {"name": "Shop", "tests": tests},
+        });
+        [format!("<robot><suite name='Shop'>{xml}</suite></robot>"), json.to_string()]
+    }
+
+    /// Returns for each test whether it is flaky, and the messages of its attempts.
+    fn attempts(file: &str) -> Vec<(bool, Vec<String>)> {
+        let mut found = Vec::new();
+        read(file.as_bytes(), |test: Test| {
+            let messages = test.attempts.iter().map(|attempt| {
+                attempt.problems.iter().map(|problem| problem.message.clone()).collect::<String>()
+            });
+            found.push((test.is_flaky(), messages.collect::<Vec<_>>()));
+            Ok(())
+        })
+        .unwrap();
+        found
+    }
+
+    #[test]
+    fn merged_runs_are_attempts() {
+        let flaky = merged(&[("New", "PASS", ""), ("Old", "FAIL", "1 &lt; 2")]);
+        let red = merged(&[("New", "FAIL", "no"), ("Old", "FAIL", "b"), ("Old", "FAIL", "a")]);
+        for file in documents(&[("flaky", "PASS", flaky.as_str()), ("red", "FAIL", red.as_str())]) {
             let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
             let expected: [(bool, Vec<String>); 2] =
                 [(true, texts(&["1 < 2", ""])), (false, texts(&["a", "b", "no"]))];
-            assert_eq!(found, expected, "{file}");
+            assert_eq!(attempts(&file), expected, "{file}");
+        }
+    }
+
+    #[test]
+    fn long_messages_hide_no_run() {
+        let [first, second, third] = ["a", "b", "c"].map(|letter| letter.repeat(3_000));
+        let red = merged(&[
+            ("New", "FAIL", third.as_str()),
+            ("Old", "FAIL", second.as_str()),
+            ("Old", "FAIL", first.as_str()),
+        ]);
+        let longest = "d".repeat(5_000);
+        let flaky = merged(&[("New", "PASS", longest.as_str()), ("Old", "FAIL", first.as_str())]);
+        let expected = [
+            (false, vec![first.clone(), second, third]),
+            (true, vec![first.clone(), String::new()]),
+            (false, vec!["d".repeat(4 << 10)]),
+        ];
+        let tests = [
+            ("red", "FAIL", red.as_str()),
+            ("flaky", "PASS", flaky.as_str()),
+            ("own", "FAIL", longest.as_str()),
+        ];
+        for file in documents(&tests) {
+            assert_eq!(attempts(&file), expected);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use assay_proto::{Fault, TestResult, worst};
 
 use super::{Amendment, Receiver};
-use crate::{Attempt, Identities, Nature, Problem, Test};
+use crate::{Attempt, Identities, Nature, Problem, Test, limits::MESSAGE, texts::beginning};
 
 /// Tests of a report in memory, with the attempts of each together.
 #[derive(Debug, Default)]
@@ -73,5 +73,18 @@ impl Attempt {
             self.result = worst(self.result, problem.nature.result());
             self.problems.push(problem.clone());
         }
+    }
+
+    /// Skips the attempt for a reason that its tool reports apart from it. Its own messages become a part of the reason.
+    pub fn skip(&mut self, reason: &str) {
+        if self.result == TestResult::Canceled && self.reason.starts_with(reason) {
+            return;
+        }
+        let own = self.problems.drain(..).map(|problem| problem.message);
+        let own = own.chain([std::mem::take(&mut self.reason)]);
+        let texts = [reason.to_owned()].into_iter().chain(own).filter(|text| !text.is_empty());
+        let texts: Vec<String> = texts.collect();
+        self.reason = beginning(&texts.join("\n\n"), MESSAGE);
+        self.result = TestResult::Canceled;
     }
 }

@@ -92,6 +92,43 @@ fn lines_that_look_like_the_begin_of_a_block_hide_no_test() {
 }
 
 #[test]
+fn blocks_without_an_end_hide_no_test_of_a_subtest() {
+    let file = "1..1\n# Subtest: cart\n    ok 1 - a\n      ---\n      duration_ms: 5\n    not ok 2 - b\n\
+        \u{20}     ---\n      message: |\n        ok 3 - is text\n    Bail out! no database\n";
+    assert_eq!(outline(file), ["Passed cart.a", "Failed cart.b", "Aborted Bail out!"]);
+    let at_the_end = "1..1\nnot ok 1 - a\n  ---\n  message: died\n";
+    assert_eq!(outline(at_the_end), ["Failed a"]);
+}
+
+#[test]
+fn subtests_whose_line_is_missing_fail_the_run() {
+    let file = "1..2\n    # Subtest: a\n    ok 1 - x\n    not ok 2 - y\n    1..2\n\
+        \u{20}   # Subtest: b\n    ok 1 - z\n    1..1\nok 2 - b\n";
+    let found = outline(file);
+    assert_eq!(found.last().map(String::as_str), Some("Aborted Test run"), "{found:?}");
+    assert_eq!(found.len(), 4, "{found:?}");
+    let died = "1..1\n# Subtest: cart\n    1..3\nok 1 - cart\n";
+    assert_eq!(outline(died), ["Aborted cart"]);
+}
+
+#[test]
+fn each_of_several_files_has_to_keep_its_own_plan() {
+    let missing = "Aborted Test run";
+    // A program that ended at once.
+    let version = "TAP version 13\nTAP version 13\n1..1\nok 1 - a\n";
+    assert_eq!(outline(version), [missing, "Passed a"]);
+    let first = "1..3\nok 1 - a\n1..3\nok 1 - b\nok 2 - c\n";
+    assert_eq!(outline(first), ["Passed a", missing, "Passed b", "Passed c", missing]);
+    let at_the_end = "ok 1 - a\n1..1\nok 1 - b\n1..2\n";
+    assert_eq!(outline(at_the_end), ["Passed a", "Passed b", missing]);
+    let kept = "ok 1 - a\n1..1\nok 1 - b\nok 2 - c\n1..2\n1..0 # SKIP no printer\n1..1\nok 1 - d\n";
+    assert_eq!(
+        outline(kept),
+        ["Passed a", "Passed b", "Passed c", "Canceled All tests: no printer", "Passed d"]
+    );
+}
+
+#[test]
 fn directives_and_bail_outs_are_read() {
     let file = "not ok 1 - later # TODO soon\nok 2 a \\# b # skip no printer\nnot ok 3 c#SKIP\n\
         Bail out! The database is gone.\n";

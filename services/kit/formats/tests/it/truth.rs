@@ -55,6 +55,33 @@ fn a_failed_teardown_of_a_suite_fails_the_tests_that_robot_framework_counts() {
 }
 
 #[test]
+fn a_skipped_teardown_of_a_suite_skips_the_tests_that_robot_framework_counts() {
+    let xml = "<robot><suite name='Shop'>\
+        <test name='Adds'><status status='PASS'/></test>\
+        <test name='Pays'><status status='FAIL'>200 == 401</status></test>\
+        <test name='Ships'><status status='SKIP'>Skipped in parent suite teardown:\nno database</status></test>\
+        <status status='SKIP'>Skipped in suite teardown:\nno database</status></suite>\
+        <statistics><total><stat pass='0' fail='0' skip='3'>All Tests</stat></total></statistics></robot>";
+    let json = r#"{"generator": "Robot", "rpa": false, "suite": {"tests": [
+        {"name": "Adds", "status": "PASS"},
+        {"name": "Pays", "status": "FAIL", "message": "200 == 401"},
+        {"name": "Ships", "status": "SKIP", "message": "Skipped in parent suite teardown:\nno database"}],
+        "name": "Shop", "status": "SKIP", "message": "Skipped in suite teardown:\nno database"},
+        "statistics": {"total": {"pass": 0, "fail": 0, "skip": 3}}}"#;
+    for file in [xml, json] {
+        let mut tests = Collected::default();
+        read(file.as_bytes(), &mut tests).unwrap();
+        let tests = tests.into_tests();
+        let expected = ["Canceled Shop.Adds", "Canceled Shop.Pays", "Canceled Shop.Ships"];
+        assert_eq!(outline(&tests), expected, "{file}");
+        let reasons: Vec<&str> = tests.iter().map(|test| &*test.attempts[0].reason).collect();
+        let reason = "Skipped in parent suite teardown:\nno database";
+        let of_failed = format!("{reason}\n\n200 == 401");
+        assert_eq!(reasons, [reason, of_failed.as_str(), reason], "{file}");
+    }
+}
+
+#[test]
 fn announced_tests_that_are_missing_are_aborted() {
     for (path, identifier, message) in [
         ("tap/missing.tap", "Test run", "4 of 7 tests are missing"),
@@ -283,6 +310,9 @@ fn durations_and_times_are_read_as_their_tools_mean_them() {
     };
     assert!(starts("junit/timestamps.xml").iter().all(Option::is_some));
     assert_eq!(starts("junit/unittest-hooks.xml"), [None, None, None], "year 1 is unknown");
+    // pytest-json-report states the end of the run and its duration.
+    let of_run = starts("pytest-json/plain.json").into_iter().flatten().next().unwrap();
+    assert!(of_run.starts_with("2026-11-26T21:45:02.909"), "{of_run}");
     let of_assembly = starts("xunit/version-3.xml")[0].clone();
     assert_eq!(of_assembly.as_deref(), Some("2026-11-20T09:00:00+00:00"));
 }
@@ -297,6 +327,75 @@ fn tests_that_did_not_run_are_not_passed() {
     let mut tests = Collected::default();
     read(steps.as_bytes(), &mut tests).unwrap();
     assert_eq!(outline(&tests.into_tests()), ["Aborted f.adds"]);
+}
+
+#[test]
+fn a_suite_of_nunit_that_was_cancelled_is_aborted() {
+    let file = "<test-run result='Failed' total='1' failed='0'>\
+        <test-suite name='a' result='Failed' label='Cancelled'>\
+        <failure><message>Test run cancelled by user</message></failure>\
+        <test-case name='adds' classname='c' result='Passed'/></test-suite></test-run>";
+    let mut tests = Collected::default();
+    read(file.as_bytes(), &mut tests).unwrap();
+    assert_eq!(outline(&tests.into_tests()), ["Passed c.adds", "Aborted a"]);
+}
+
+#[test]
+fn custom_attributes_of_testng_are_no_parameters() {
+    let file = "<testng-results total='1' failed='0'><suite name='s'><test name='t'><class name='c'>\
+        <test-method name='adds' status='PASS'>\
+        <params><param index='0'><value>1</value></param></params>\
+        <custom-attributes><custom-attribute><name value='owner'/><value>[Ann]</value>\
+        </custom-attribute></custom-attributes></test-method></class></test></suite></testng-results>";
+    let mut tests = Collected::default();
+    read(file.as_bytes(), &mut tests).unwrap();
+    assert_eq!(outline(&tests.into_tests()), ["Passed c.adds [1=1]"]);
+}
+
+#[test]
+fn a_background_of_cucumber_rs_belongs_to_the_scenario_with_its_place() {
+    let element = |kind: &str, line: usize, steps: &[&str], before: &[&str]| {
+        let results = |statuses: &[&str]| {
+            let result =
+                |status: &&str| format!(r#"{{"name": "x", "result": {{"status": "{status}"}}}}"#);
+            statuses.iter().map(result).collect::<Vec<_>>().join(", ")
+        };
+        format!(
+            r#"{{"type": "{kind}", "id": "shop/s{line}", "name": "s{line}", "line": {line},
+                "steps": [{}], "before": [{}]}}"#,
+            results(steps),
+            results(before)
+        )
+    };
+    for (elements, expected) in [
+        (
+            // With hooks, backgrounds stand behind their scenarios.
+            vec![
+                element("scenario", 6, &["passed"], &["passed"]),
+                element("background", 6, &["passed"], &[]),
+                element("scenario", 9, &[], &["passed"]),
+                element("background", 9, &["failed"], &[]),
+            ],
+            vec!["Passed Shop.s6", "Failed Shop.s9"],
+        ),
+        (
+            // Without hooks, a scenario whose background fails is left out.
+            vec![
+                element("background", 6, &["failed"], &[]),
+                element("background", 9, &["passed"], &[]),
+                element("scenario", 9, &["passed"], &[]),
+                element("background", 12, &["undefined"], &[]),
+            ],
+            vec!["Failed Shop.s6", "Passed Shop.s9", "Failed Shop.s12"],
+        ),
+    ] {
+        let elements = elements.join(", ");
+        let file =
+            format!(r#"[{{"keyword": "Feature", "name": "Shop", "elements": [{elements}]}}]"#);
+        let mut tests = Collected::default();
+        read(file.as_bytes(), &mut tests).unwrap();
+        assert_eq!(outline(&tests.into_tests()), expected, "{file}");
+    }
 }
 
 #[test]

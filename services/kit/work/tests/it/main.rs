@@ -1,13 +1,17 @@
 //! Attempts and dead letters in PostgreSQL.
 
 use std::{
+    panic::AssertUnwindSafe,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
+use assay_database::{Database, DatabaseConfig, PoolConfig};
 use assay_proto::{CustomerId, Fault};
-use assay_testkit::TestDatabase;
-use assay_work::{Attempt, DeadLetter, MOST_TAKEN, Patience, Queue, Waiting, Work};
+use assay_runtime::Runtime;
+use assay_testkit::{TestDatabase, eventually};
+use assay_work::{Attempt, DeadLetter, MOST_TAKEN, Patience, Queue, Waiting, Work, watch};
+use futures::FutureExt as _;
 use sqlx::{
     AssertSqlSafe, PgPool, SqlSafeStr,
     migrate::{Migration, MigrationType, Migrator},
@@ -28,19 +32,29 @@ const MEAL: Work = Work {
     },
 };
 
+static WORKS: [Work; 1] = [MEAL];
+
 struct Kitchen {
     db: PgPool,
+    url: String,
     customer: CustomerId,
+}
+
+fn migrations() -> Migrator {
+    let table = "create table meal (customer_id uuid, id uuid)".into_sql_str();
+    let own = Migration::new(100, "meal".into(), MigrationType::Simple, table, false);
+    Migrator::with_migrations(assay_work::TABLES.iter().cloned().chain([own]).collect())
 }
 
 impl Kitchen {
     async fn open() -> Self {
-        let table = "create table meal (customer_id uuid, id uuid)".into_sql_str();
-        let own = Migration::new(100, "meal".into(), MigrationType::Simple, table, false);
-        let all = assay_work::TABLES.iter().cloned().chain([own]).collect();
-        let database = TestDatabase::create("work", &Migrator::with_migrations(all)).await.unwrap();
+        let database = TestDatabase::create("work", &migrations()).await.unwrap();
         let db = PgPool::connect_with(database.options).await.unwrap();
-        Self { db, customer: CustomerId::new() }
+        Self { db, url: database.url, customer: CustomerId::new() }
+    }
+
+    fn of_another_customer(&self) -> Self {
+        Self { db: self.db.clone(), url: self.url.clone(), customer: CustomerId::new() }
     }
 
     async fn order(&self) -> Uuid {
@@ -181,7 +195,7 @@ async fn an_attempt_that_another_one_has_followed_records_no_failure() {
 #[tokio::test]
 async fn work_is_done_in_turns_of_customers_and_a_failure_stops_no_other() {
     let kitchen = Kitchen::open().await;
-    let other = Kitchen { db: kitchen.db.clone(), customer: CustomerId::new() };
+    let other = kitchen.of_another_customer();
     let burnt = kitchen.order().await;
     let orders = [burnt, kitchen.order().await, other.order().await];
     let waiting = Waiting { table: "meal", id: "id", condition: "true" };
@@ -206,4 +220,63 @@ async fn work_is_done_in_turns_of_customers_and_a_failure_stops_no_other() {
     assert!(due.is_empty(), "the burnt one is attempted later: {due:?}");
     kitchen.pass_time(60.0).await;
     assert_eq!(kitchen.due().await, [burnt]);
+}
+
+#[tokio::test]
+async fn work_that_panics_is_given_up_and_that_of_others_is_done() {
+    let kitchen = Kitchen::open().await;
+    let other = kitchen.of_another_customer();
+    let explosive = kitchen.order().await;
+    other.order().await;
+    let waiting = Waiting { table: "meal", id: "id", condition: "true" };
+    let due = |db: PgPool| async move { MEAL.due_of(&db, waiting).await };
+    let cook = |db: PgPool, _: CustomerId, id: Uuid, attempt: Attempt| async move {
+        assert_ne!(id, explosive, "the oven explodes");
+        sqlx::query("delete from meal where id = $1").bind(id).execute(&db).await?;
+        attempt.done(&db).await
+    };
+
+    // A program that panics ends, and is started again. PostgreSQL releases its lock a moment later.
+    let is_done = async || {
+        let round = AssertUnwindSafe(WORKS[0].do_all(&kitchen.db, due, cook)).catch_unwind();
+        let _ = round.await;
+        kitchen.due().await.is_empty().then_some(())
+    };
+    eventually("the work is done or given up", is_done).await;
+
+    let left: Vec<Uuid> =
+        sqlx::query_scalar("select id from meal").fetch_all(&kitchen.db).await.unwrap();
+    assert_eq!(left, [explosive]);
+    let [letter] = &kitchen.letters().await[..] else { panic!("one dead letter") };
+    assert_eq!((letter.attempts, letter.customer_id), (MOST_TAKEN + 1, kitchen.customer));
+}
+
+#[tokio::test]
+async fn attempts_of_work_that_was_deleted_with_its_customer_are_forgotten() {
+    let kitchen = Kitchen::open().await;
+    let other = kitchen.of_another_customer();
+    for kitchen in [&kitchen, &other] {
+        let _unfinished = kitchen.begin(kitchen.order().await).await.unwrap();
+        let given_up = kitchen.begin(kitchen.order().await).await.unwrap();
+        given_up.give_up(&kitchen.db, "no eggs").await.unwrap();
+    }
+    let delete = sqlx::query("delete from meal where customer_id = $1").bind(kitchen.customer);
+    delete.execute(&kitchen.db).await.unwrap();
+
+    let runtime = Runtime::new("kitchen");
+    let config = DatabaseConfig {
+        database_url: kitchen.url.as_str().into(),
+        pool: PoolConfig { database_connections: 2 },
+        database_migrate: true,
+    };
+    let database = Database::open(&runtime, &config, migrations()).unwrap();
+    watch(&runtime, &database, &WORKS);
+    let left = async || {
+        let left = sqlx::query_scalar("select customer_id from unfinished_work");
+        let left: Vec<CustomerId> = left.fetch_all(&kitchen.db).await.unwrap();
+        (!left.contains(&kitchen.customer)).then_some(left)
+    };
+    let left = eventually("its attempts are forgotten", left).await;
+    assert_eq!(left, [other.customer; 2]);
+    runtime.stopping().cancel();
 }
