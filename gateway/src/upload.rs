@@ -246,7 +246,7 @@ mod tests {
         let count = taken.clone();
         let chunks = stream::repeat_with(move || {
             count.fetch_add(1, Ordering::Relaxed);
-            Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 32 << 10]))
+            Ok::<_, Infallible>(Bytes::from(vec![b'x'; 32 << 10]))
         });
         let upload = Upload::File(Body::from_stream(chunks));
         let sent = upload.send(

@@ -101,7 +101,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn chunks_keep_their_bytes_however_they_arrive() {
-        let text = Bytes::from_iter((0..50_000_u32).flat_map(|n| n.to_le_bytes()));
+        let text: Bytes = (0..50_000_u32).flat_map(u32::to_le_bytes).collect();
         for sizes in [[1, 3, 5], [0, 1, ENOUGH + 1], [ENOUGH - 1, 1, 0], [700, 90_000, 2]] {
             let (mut chunks, mut rest) = (Vec::new(), text.clone());
             let mut size = sizes.into_iter().cycle();

@@ -42,7 +42,7 @@ pub(super) fn ticket(ticket: &str, project: &Project) -> Markup {
     let own = link(ticket).filter(|link| matches!(link, Link::Elsewhere(_)));
     let name = own.as_ref().map(Link::file_name).filter(|name| !name.is_empty()).unwrap_or(ticket);
     let name = html! { bdi { (plain(name)) } };
-    let link = own.as_ref().cloned().or_else(|| link_to_ticket(ticket, &project.ticket_url));
+    let link = own.clone().or_else(|| link_to_ticket(ticket, &project.ticket_url));
     html! {
         @if let Some(link) = link {
             a.badge.none href=(link.href()) rel="noopener noreferrer" { (name) }

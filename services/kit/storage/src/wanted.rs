@@ -77,8 +77,8 @@ mod tests {
 
     const SIZE: i64 = 10;
 
-    fn range(first: i64, last: i64) -> Option<FileRange> {
-        Some(FileRange { first: Some(first), last: Some(last) })
+    fn range(first: i64, last: i64) -> FileRange {
+        FileRange { first: Some(first), last: Some(last) }
     }
 
     fn whole() -> Part {
@@ -92,16 +92,19 @@ mod tests {
 
     #[test]
     fn a_range_ends_with_the_file() {
-        let wanted = Wanted { range: range(7, 99), ..Wanted::default() };
-        let expected =
-            Part { range: range(7, 9), is_unsatisfiable: false, contents: Contents::Range(7..10) };
+        let wanted = Wanted { range: Some(range(7, 99)), ..Wanted::default() };
+        let expected = Part {
+            range: Some(range(7, 9)),
+            is_unsatisfiable: false,
+            contents: Contents::Range(7..10),
+        };
         assert_eq!(wanted.part(SIZE, "tag"), expected);
     }
 
     #[test]
     fn a_range_beyond_the_file_is_nothing() {
         for size in [0, SIZE] {
-            let wanted = Wanted { range: range(10, 19), ..Wanted::default() };
+            let wanted = Wanted { range: Some(range(10, 19)), ..Wanted::default() };
             let expected =
                 Part { range: None, is_unsatisfiable: true, contents: Contents::Nothing };
             assert_eq!(wanted.part(size, "tag"), expected, "{size}");
@@ -111,7 +114,7 @@ mod tests {
     #[test]
     fn a_range_of_another_file_is_ignored() {
         for (tag, applies) in [("tag", true), ("other", false), ("", false)] {
-            for range in [range(0, 3), range(10, 19)] {
+            for range in [range(0, 3), range(10, 19)].map(Some) {
                 let wanted = Wanted { range, if_tag: Some(tag.to_owned()), head_only: false };
                 assert_eq!(wanted.part(SIZE, "tag") != whole(), applies, "{tag:?}");
             }

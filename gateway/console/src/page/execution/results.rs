@@ -15,7 +15,9 @@ use crate::{
 };
 
 /// The results of a page.
-pub(in crate::page) enum Results {
+pub(in crate::page) struct Results(Found);
+
+enum Found {
     ByCause(Causes),
     List(list::Results),
 }
@@ -28,11 +30,12 @@ pub(in crate::page) async fn results(
     query: &Paged<Filter>,
     is_judged: bool,
 ) -> Result<Results, Failure> {
-    Ok(if query.filter.is_grouped(tab) {
-        Results::ByCause(causes::read(api, place, tab, query).await?)
+    let found = if query.filter.is_grouped(tab) {
+        Found::ByCause(causes::read(api, place, tab, query).await?)
     } else {
-        Results::List(list::read(api, place, tab, query, is_judged).await?)
-    })
+        Found::List(list::read(api, place, tab, query, is_judged).await?)
+    };
+    Ok(Results(found))
 }
 
 impl Results {
@@ -47,9 +50,9 @@ impl Results {
     ) -> Markup {
         let from = query.encode(tab);
         let rows = Rows { below: &place.reports, from: &from, ..rows };
-        match self {
-            Self::ByCause(causes) => causes.section(place, tab, query, rows),
-            Self::List(results) => results.section(place, tab, query, is_running, rows),
+        match &self.0 {
+            Found::ByCause(causes) => causes.section(place, tab, query, rows),
+            Found::List(results) => results.section(place, tab, query, is_running, rows),
         }
     }
 }

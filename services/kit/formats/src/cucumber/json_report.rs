@@ -321,8 +321,12 @@ fn precede(test: &mut Test, steps: Vec<ReportedStep>) {
     });
     let mut room = INLINE_TOTAL.saturating_sub(inline.sum());
     let own = std::mem::take(&mut attempt.steps);
-    steps.into_iter().for_each(|step| step.add_to(attempt, NANOSECONDS, &mut room));
-    own.into_iter().for_each(|step| add(attempt, step));
+    for step in steps {
+        step.add_to(attempt, NANOSECONDS, &mut room);
+    }
+    for step in own {
+        add(attempt, step);
+    }
     attempt.seconds = attempt.steps.iter().map(|step| step.seconds).sum();
     attempt.reason.clear();
     complete(attempt, None);
