@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_has_arrived_of_a_body_that_breaks_off_is_queued() {
+    async fn the_begin_of_a_body_that_breaks_off_is_queued() {
         let broken = iter::once(Err(Error::new(std::fmt::Error)));
         let (queued, result) = fed(stream::iter(ones(3).chain(broken))).await;
         assert_eq!(queued, ["xxx"]);

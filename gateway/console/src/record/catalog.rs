@@ -12,7 +12,7 @@ pub(crate) struct Project {
     pub(crate) description: Option<String>,
     #[serde(default)]
     pub(crate) default_branch: String,
-    /// The URL of a ticket; `{ticket}` stands for its name. Empty if tickets are no links.
+    /// The URL of a ticket; `{ticket}` stands for its name. Empty if only URLs are links.
     #[serde(default)]
     pub(crate) ticket_url: String,
 }

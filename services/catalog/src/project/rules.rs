@@ -13,7 +13,7 @@ const LONGEST_BRANCH: usize = 250;
 /// Maximum length of the URL of tickets, in characters.
 const LONGEST_URL: usize = 1000;
 
-/// Where the name of a ticket belongs in the URL of tickets.
+/// The name of a ticket in the URL of tickets.
 const NAME_OF_TICKET: &str = "{ticket}";
 
 /// Default branch of a project whose creator names none.

@@ -27,10 +27,10 @@ const SHORT: usize = 64 << 10;
 /// Maximum time in which a short rest must arrive.
 const ARRIVAL: Duration = Duration::from_millis(500);
 
-/// What is left of the body of a request, or nothing if the connection need not know.
+/// The rest of the body of a request. `None` if the connection need not know it.
 pub(super) struct Unread(Option<Arc<Mutex<Rest>>>);
 
-/// What is left of a body.
+/// The rest of a body.
 enum Rest {
     /// The program holds the body.
     Held,
@@ -83,7 +83,7 @@ fn lock(rest: &Mutex<Rest>) -> MutexGuard<'_, Rest> {
     rest.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The body of a request, which records what is left of it.
+/// The body of a request, which records its rest.
 struct WatchedBody {
     body: Option<Incoming>,
     /// Whether the client sends the body: it may wait until the program reads it (`Expect: 100-continue`).
