@@ -332,7 +332,7 @@ fn tests_that_did_not_run_are_not_passed() {
 #[test]
 fn a_suite_of_nunit_that_was_cancelled_is_aborted() {
     let file = "<test-run result='Failed' total='1' failed='0'>\
-        <test-suite name='a' result='Failed' label='Cancelled'>\
+        <test-suite name='a' fullname='a' result='Failed' label='Cancelled'>\
         <failure><message>Test run cancelled by user</message></failure>\
         <test-case name='adds' classname='c' result='Passed'/></test-suite></test-run>";
     let mut tests = Collected::default();
