@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use http::{HeaderValue, Method, header::COOKIE};
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{
@@ -50,7 +51,31 @@ pub(super) async fn measure_grown(to: &mut Measurement<'_>) -> Result<()> {
     let (_, id) = set.rsplit_once('/').context("not a test set")?;
     let copies = Copies { executions: MANY_EXECUTIONS, instances: 1, since: MANY_SINCE };
     grow(to, id, copies).await?;
-    read(to, &set, " among 10,000,000 reports").await
+    read(to, &set, " among 10,000,000 reports").await?;
+    backtest(to, &set).await
+}
+
+/// Measures a backtest of all executions of a test set. With another threshold of flakiness, their failures are judged
+/// again.
+async fn backtest(to: &mut Measurement<'_>, set: &str) -> Result<()> {
+    let client = to.system.client();
+    let (mut executions, mut cursor) = (0, Value::Null);
+    let began = Instant::now();
+    loop {
+        let input = json!({"Gate": {"FlakyAfterBreaks": 4}, "Cursor": cursor});
+        let mut found = client.post(&format!("{set}/backtests"), input).await?;
+        executions += found["Executions"].as_u64().context("no number of executions")?;
+        cursor = found["NextCursor"].take();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    let took = began.elapsed().as_secs_f64();
+    ensure!(executions > MANY_EXECUTIONS as u64, "{executions} executions were judged");
+    let name = "backtest of a gate among 10,000,000 reports";
+    let figure = Figure::new(Section::Batches, name, Unit::Seconds).with_goal("60 s");
+    to.report.add(figure, to.system.shape, to.round, took);
+    Ok(())
 }
 
 /// Creates a test set and its executions.
