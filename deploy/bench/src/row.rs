@@ -37,8 +37,8 @@ pub(crate) enum Row {
     Judgement,
     /// Reads among 10,000 and 10,000,000 instances; takes minutes and 6 GB, so only if it is named
     Growth,
-    /// Reads that judge in a project with 10,000,000 reports; takes minutes and 15 GB, so only if it
-    /// is named
+    /// Reads that judge in a project with 10,000,000 reports, and a backtest of them; takes minutes and
+    /// 15 GB, so only if it is named
     Judgements,
 }
 
