@@ -1,6 +1,7 @@
 //! The reports of Cucumber and tools like it: JSON and messages.
 
 mod definitions;
+mod element;
 mod json_report;
 mod messages;
 mod status;
