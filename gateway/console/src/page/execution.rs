@@ -30,7 +30,7 @@ pub(super) use self::{
     filter::{Filter, Tab},
     header::{legend, sentence, tabs},
     path::{Place, path},
-    results::results,
+    results::{Listing, results},
 };
 use super::{
     paged::Paged,
@@ -101,10 +101,11 @@ async fn show(
     let verdict_path = format!("{}/verdict", path(id));
     let may_review = review::may_review(user);
     let place = Place::of(id);
+    let listing = Listing { place: &place, tab, query };
     let ((project, usual), verdict, results, matches, last, runs) = try_join!(
         project(api, &summary, query),
         api.get::<Verdict>(&verdict_path, &()),
-        results(api, &place, tab, query, may_review),
+        results(api, listing, may_review),
         matches(api, &summary, filter.fingerprint.as_deref().filter(|_| may_review)),
         last(api, id, announcement, query),
         series(api, &summary, query),
@@ -120,7 +121,7 @@ async fn show(
         (runs::strip(execution, &runs))
         (announcement.show(&id.to_string(), &format!("/executions/{id}?{}", query.encode(tab))))
         @if let Some(last) = last { (end_of_walk(&last)) }
-        (results.section(&place, tab, query, execution.is_running(), rows))
+        (results.section(listing, execution.is_running(), rows))
         (review::form(user, &format!("/executions/{id}?{}", query.encode(tab)), scope, entry))
     };
     let trail = below_set(&project, &execution.test_set_id, &execution.test_set_name);

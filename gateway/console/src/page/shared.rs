@@ -12,7 +12,7 @@ use http::request::Parts;
 use maud::{Markup, html};
 
 use super::{
-    execution::{Filter, Place, legend, results, sentence, tabs},
+    execution::{Filter, Listing, Place, legend, results, sentence, tabs},
     paged::Paged,
     part::{facts, result_badge, revision, subject, taken_by_tests},
     row::Rows,
@@ -53,7 +53,8 @@ async fn page(
     let execution = api.get::<SharedExecution>(&place.api, &()).await?;
     let tab = query.filter.tab(&execution.changes);
     let is_running = execution.is_running();
-    let results = results(&api, &place, tab, &query, false).await?;
+    let listing = Listing { place: &place, tab, query: &query };
+    let results = results(&api, listing, false).await?;
     let body = html! {
         header #summary {
             div.head {
@@ -67,7 +68,7 @@ async fn page(
             (tabs(&place.page, &execution.changes, &execution.statistic, tab))
         }
         @if is_running { p { a.button href=(address(&place.page, &query)) { "Refresh" } } }
-        (results.section(&place, tab, &query, is_running, Rows::default()))
+        (results.section(listing, is_running, Rows::default()))
     };
     Ok(layout::open(&execution.test_set_name, &body))
 }

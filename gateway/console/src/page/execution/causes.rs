@@ -6,6 +6,7 @@ use super::{
     filter::{Filter, Tab},
     header::search,
     path::Place,
+    results::Listing,
 };
 use crate::{
     api::{Api, List, address},
@@ -24,33 +25,16 @@ const CAUSES: u32 = 25;
 /// The causes of a page.
 pub(super) struct Causes(List<Cause>);
 
-async fn list(
-    api: &Api,
-    place: &Place,
-    tab: Tab,
-    query: &Paged<Filter>,
-) -> Result<List<Cause>, Failure> {
+pub(super) async fn read(api: &Api, listing: Listing<'_>) -> Result<Causes, Failure> {
+    let Listing { place, tab, query } = listing;
     let query = Paged { filter: query.filter.of_interface(tab), cursor: query.cursor.clone() };
-    api.list(&format!("{}/failures", place.api), &query.listed(CAUSES)).await
-}
-
-pub(super) async fn read(
-    api: &Api,
-    place: &Place,
-    tab: Tab,
-    query: &Paged<Filter>,
-) -> Result<Causes, Failure> {
-    Ok(Causes(list(api, place, tab, query).await?))
+    let causes = api.list(&format!("{}/failures", place.api), &query.listed(CAUSES)).await?;
+    Ok(Causes(causes))
 }
 
 impl Causes {
-    pub(super) fn section(
-        &self,
-        place: &Place,
-        tab: Tab,
-        query: &Paged<Filter>,
-        rows: Rows<'_>,
-    ) -> Markup {
+    pub(super) fn section(&self, listing: Listing<'_>, rows: Rows<'_>) -> Markup {
+        let Listing { place, tab, query } = listing;
         let (page, filter) = (&place.page, &query.filter);
         html! {
             div.tools {

@@ -6,6 +6,7 @@ use super::{
     filter::{Filter, Tab},
     header::search,
     path::Place,
+    results::Listing,
 };
 use crate::{
     api::{Api, List, address},
@@ -32,34 +33,21 @@ pub(super) struct Results {
 /// Reads the results of a page, and what is needed to judge all of a list.
 pub(super) async fn read(
     api: &Api,
-    place: &Place,
-    tab: Tab,
-    query: &Paged<Filter>,
+    listing: Listing<'_>,
     is_judged: bool,
 ) -> Result<Results, Failure> {
-    let reports = list(api, place, tab, query).await?;
+    let Listing { place, tab, query } = listing;
+    let page = Paged { filter: query.filter.of_interface(tab), cursor: query.cursor.clone() };
+    let reports: List<ReportEntry> =
+        api.list(&format!("{}/reports", place.api), &page.listed(RESULTS)).await?;
     let is_part = query.cursor.is_some() || reports.next.is_some();
-    let whole = if is_part && is_judged { whole(api, place, tab, query).await? } else { None };
+    let whole = if is_part && is_judged { whole(api, listing).await? } else { None };
     Ok(Results { reports, whole })
 }
 
-async fn list(
-    api: &Api,
-    place: &Place,
-    tab: Tab,
-    query: &Paged<Filter>,
-) -> Result<List<ReportEntry>, Failure> {
-    let query = Paged { filter: query.filter.of_interface(tab), cursor: query.cursor.clone() };
-    api.list(&format!("{}/reports", place.api), &query.listed(RESULTS)).await
-}
-
 /// Returns the cause that a list is about.
-async fn whole(
-    api: &Api,
-    place: &Place,
-    tab: Tab,
-    query: &Paged<Filter>,
-) -> Result<Option<Cause>, Failure> {
+async fn whole(api: &Api, listing: Listing<'_>) -> Result<Option<Cause>, Failure> {
+    let Listing { place, tab, query } = listing;
     if query.filter.fingerprint.is_none() {
         return Ok(None);
     }
@@ -69,15 +57,9 @@ async fn whole(
 }
 
 impl Results {
-    pub(super) fn section(
-        &self,
-        place: &Place,
-        tab: Tab,
-        query: &Paged<Filter>,
-        is_running: bool,
-        rows: Rows<'_>,
-    ) -> Markup {
+    pub(super) fn section(&self, listing: Listing<'_>, is_running: bool, rows: Rows<'_>) -> Markup {
         let Self { reports, whole } = self;
+        let Listing { place, tab, query } = listing;
         let (page, filter) = (&place.page, &query.filter);
         let rows = Rows { with_headline: filter.fingerprint.is_none(), ..rows };
         let is_part = query.cursor.is_some() || reports.next.is_some();

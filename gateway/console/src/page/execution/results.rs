@@ -14,6 +14,14 @@ use crate::{
     page::{paged::Paged, row::Rows},
 };
 
+/// The results that a page lists.
+#[derive(Clone, Copy)]
+pub(in crate::page) struct Listing<'a> {
+    pub(in crate::page) place: &'a Place,
+    pub(in crate::page) tab: Tab,
+    pub(in crate::page) query: &'a Paged<Filter>,
+}
+
 /// The results of a page.
 pub(in crate::page) struct Results(Found);
 
@@ -25,15 +33,13 @@ enum Found {
 /// Reads the results of a page, and what is needed to judge them.
 pub(in crate::page) async fn results(
     api: &Api,
-    place: &Place,
-    tab: Tab,
-    query: &Paged<Filter>,
+    listing: Listing<'_>,
     is_judged: bool,
 ) -> Result<Results, Failure> {
-    let found = if query.filter.is_grouped(tab) {
-        Found::ByCause(causes::read(api, place, tab, query).await?)
+    let found = if listing.query.filter.is_grouped(listing.tab) {
+        Found::ByCause(causes::read(api, listing).await?)
     } else {
-        Found::List(list::read(api, place, tab, query, is_judged).await?)
+        Found::List(list::read(api, listing, is_judged).await?)
     };
     Ok(Results(found))
 }
@@ -42,17 +48,15 @@ impl Results {
     /// Shows the results. `rows` says whether they can be judged.
     pub(in crate::page) fn section(
         &self,
-        place: &Place,
-        tab: Tab,
-        query: &Paged<Filter>,
+        listing: Listing<'_>,
         is_running: bool,
         rows: Rows<'_>,
     ) -> Markup {
-        let from = query.encode(tab);
-        let rows = Rows { below: &place.reports, from: &from, ..rows };
+        let from = listing.query.encode(listing.tab);
+        let rows = Rows { below: &listing.place.reports, from: &from, ..rows };
         match &self.0 {
-            Found::ByCause(causes) => causes.section(place, tab, query, rows),
-            Found::List(results) => results.section(place, tab, query, is_running, rows),
+            Found::ByCause(causes) => causes.section(listing, rows),
+            Found::List(results) => results.section(listing, is_running, rows),
         }
     }
 }
