@@ -75,8 +75,16 @@ async fn read(body: Incoming) -> bool {
     if body.size_hint().lower() > SHORT as u64 {
         return false;
     }
-    let rest = Limited::new(body, SHORT).collect();
-    timeout(ARRIVAL, rest).await.is_ok_and(|rest| rest.is_ok())
+    let mut rest = Limited::new(body, SHORT);
+    let discarded = async {
+        while let Some(frame) = rest.frame().await {
+            if frame.is_err() {
+                return false;
+            }
+        }
+        true
+    };
+    timeout(ARRIVAL, discarded).await.unwrap_or_default()
 }
 
 fn lock(rest: &Mutex<Rest>) -> MutexGuard<'_, Rest> {
