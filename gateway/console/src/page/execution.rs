@@ -7,6 +7,7 @@ mod export;
 mod filter;
 mod header;
 mod list;
+mod listing;
 mod path;
 mod results;
 mod runs;
@@ -29,8 +30,9 @@ use self::runs::Runs;
 pub(super) use self::{
     filter::{Filter, Tab},
     header::{legend, sentence, tabs},
+    listing::Listing,
     path::{Place, path},
-    results::{Listing, results},
+    results::results,
 };
 use super::{
     paged::Paged,

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use super::{
     filter::{Filter, Tab},
     header::search,
+    listing::Listing,
     path::Place,
-    results::Listing,
 };
 use crate::{
     api::{Api, List, address},

@@ -4,23 +4,10 @@ use maud::Markup;
 
 use super::{
     causes::{self, Causes},
-    filter::{Filter, Tab},
     list,
-    path::Place,
+    listing::Listing,
 };
-use crate::{
-    api::Api,
-    failure::Failure,
-    page::{paged::Paged, row::Rows},
-};
-
-/// The results that a page lists.
-#[derive(Clone, Copy)]
-pub(in crate::page) struct Listing<'a> {
-    pub(in crate::page) place: &'a Place,
-    pub(in crate::page) tab: Tab,
-    pub(in crate::page) query: &'a Paged<Filter>,
-}
+use crate::{api::Api, failure::Failure, page::row::Rows};
 
 /// The results of a page.
 pub(in crate::page) struct Results(Found);

@@ -1,0 +1,15 @@
+//! Results of an execution, and how a page shows them.
+
+use super::{
+    filter::{Filter, Tab},
+    path::Place,
+};
+use crate::page::paged::Paged;
+
+/// The results that a page lists.
+#[derive(Clone, Copy)]
+pub(in crate::page) struct Listing<'a> {
+    pub(in crate::page) place: &'a Place,
+    pub(in crate::page) tab: Tab,
+    pub(in crate::page) query: &'a Paged<Filter>,
+}
