@@ -35,13 +35,6 @@ impl<K> Held<K> {
         self.tests.len()
     }
 
-    /// Removes the last test.
-    pub(crate) fn pop(&mut self) -> Option<Test> {
-        let (_, test) = self.tests.pop()?;
-        self.size = self.size.saturating_sub(size(&test));
-        Some(test)
-    }
-
     /// Returns the tests from this one on.
     pub(crate) fn since(&mut self, first: usize) -> &mut [(K, Test)] {
         self.tests.get_mut(first..).unwrap_or_default()

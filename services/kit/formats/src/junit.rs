@@ -42,6 +42,7 @@ impl Format for Junit {
             runs: 0,
             case: None,
             previous: None,
+            scenario: String::new(),
             has_points: false,
             sink,
         };
@@ -63,6 +64,8 @@ struct Report<'s> {
     case: Option<Case>,
     /// A complete test, which the next element may belong to.
     previous: Option<Test>,
+    /// Name and place of the last scenario of Cucumber for Rust.
+    scenario: String,
     /// Whether durations have decimal points.
     has_points: bool,
     /// Receives the tests.
@@ -155,6 +158,12 @@ impl Report<'_> {
             "file" | "filepath" if !value.is_empty() => test.file = file_name(value),
             _ => {}
         });
+        if self.dialect == Dialect::CucumberRs {
+            // Another row of the same outline has another place.
+            let is_again = self.scenario == test.name;
+            test.retry = if is_again { Retry::AfterFailure } else { Retry::Never };
+            self.scenario.clone_from(&test.name);
+        }
         self.dialect.identify(&mut test, self.suites.last());
         let mut case = Case::new(test);
         case.describe(attributes, &mut self.has_points);

@@ -6,10 +6,7 @@ use std::io::BufRead;
 use assay_proto::{Fault, TestResult};
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess};
 
-use super::{
-    element::{Element, ReportedStep, precede},
-    status::result,
-};
+use super::{element::Element, status::result, step::ReportedStep};
 use crate::{
     Format, Head, Nature, Problem, Retry, Sink, Test,
     held::Held,
@@ -47,7 +44,7 @@ impl Elements for Features<'_, '_> {
             name: String::new(),
             file: String::new(),
             background: None,
-            last: None,
+            scenario: None,
             status: None,
             has_failures: false,
             location: String::new(),
@@ -56,6 +53,7 @@ impl Elements for Features<'_, '_> {
         };
         let found = sequence.next_element_seed(Object(&mut feature))?.is_some();
         if found {
+            feature.end_scenario()?;
             feature.end_background()?;
             feature.release()?;
         }
@@ -70,8 +68,8 @@ struct Feature<'o, 's> {
     file: String,
     /// The background that precedes the next scenario.
     background: Option<Element>,
-    /// Id and line of the last scenario, if they are known.
-    last: Option<String>,
+    /// The last scenario, whose background may follow: cucumber-rs writes it behind the scenario if that has hooks.
+    scenario: Option<Element>,
     /// Result that Behave reports of the feature.
     status: Option<TestResult>,
     has_failures: bool,
@@ -107,29 +105,24 @@ impl Members for Feature<'_, '_> {
 impl Elements for Feature<'_, '_> {
     fn element<'de, A: SeqAccess<'de>>(&mut self, sequence: &mut A) -> Result<bool, A::Error> {
         let Some(mut element) = sequence.next_element::<Element>()? else { return Ok(false) };
-        let id_and_line = element.id_and_line();
         if element.r#type.0 == "background" {
             // Cucumber for Ruby writes the hooks of the scenario here.
             let mut steps = element.take_steps();
             steps.retain(ReportedStep::has_result);
-            if id_and_line.is_some() && id_and_line == self.last {
-                self.add_to_last(steps)?;
-            } else {
-                self.end_background()?;
-                element.steps = List(steps);
-                self.background = Some(element);
+            match &mut self.scenario {
+                Some(scenario) if scenario.has_place_of(&element) => scenario.background = steps,
+                _ => {
+                    self.end_scenario()?;
+                    self.end_background()?;
+                    element.steps = List(steps);
+                    self.background = Some(element);
+                }
             }
         } else {
+            self.end_scenario()?;
             let background = self.background.take().map(|background| background.steps.0);
-            element.steps.0.splice(0..0, background.unwrap_or_default());
-            self.last = id_and_line;
-            // Behave and Cucumber for Ruby write each attempt of a scenario.
-            let place = element.place();
-            let is_again = !place.is_empty() && place == self.location;
-            self.location = place;
-            let mut test = element.into_test();
-            test.retry = if is_again { Retry::AfterFailure } else { Retry::Never };
-            self.hold(test)?;
+            element.background = background.unwrap_or_default();
+            self.scenario = Some(element);
         }
         Ok(true)
     }
@@ -143,11 +136,15 @@ impl Feature<'_, '_> {
         held.map_err(|fault| self.output.stop(fault))
     }
 
-    /// Adds the steps of a background to the scenario in front of it, whose id and line it has. cucumber-rs writes
-    /// hooks and steps of a scenario before those of its background, if it has hooks.
-    fn add_to_last<E: Error>(&mut self, background: Vec<ReportedStep>) -> Result<(), E> {
-        let Some(mut test) = self.held.pop() else { return Ok(()) };
-        precede(&mut test, background);
+    /// Makes a test of the last scenario.
+    fn end_scenario<E: Error>(&mut self) -> Result<(), E> {
+        let Some(scenario) = self.scenario.take() else { return Ok(()) };
+        // Behave and Cucumber for Ruby write each attempt of a scenario.
+        let place = scenario.place();
+        let is_again = !place.is_empty() && place == self.location;
+        self.location = place;
+        let mut test = scenario.into_test();
+        test.retry = if is_again { Retry::AfterFailure } else { Retry::Never };
         self.hold(test)
     }
 

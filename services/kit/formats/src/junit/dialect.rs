@@ -27,6 +27,11 @@ const NEWMAN: [&str; 7] = ["name", "id", "timestamp", "tests", "failures", "erro
 const GRADLE: [&str; 8] =
     ["name", "tests", "skipped", "failures", "errors", "timestamp", "hostname", "time"];
 
+/// Attributes of a suite that only libraries of Rust write in this way, and how those of cucumber-rs begin.
+const JUNIT_REPORT: [&str; 9] =
+    ["id", "name", "package", "tests", "errors", "failures", "hostname", "timestamp", "time"];
+const FEATURE: &str = "Feature: ";
+
 /// A tool that needs rules of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
@@ -44,6 +49,8 @@ pub(super) enum Dialect {
     Mocha,
     /// Vitest: tests that did not run are listed like others, with a duration of 0.
     Vitest,
+    /// Cucumber for Rust: names have the place of the scenario, and attempts are tests of the same name.
+    CucumberRs,
     /// Assay: the name of a test without a class is its whole identifier.
     Assay,
     Other,
@@ -75,6 +82,8 @@ impl Dialect {
             Self::Pytest
         } else if names == GRADLE {
             Self::Rerun
+        } else if names == JUNIT_REPORT && suite.name.starts_with(FEATURE) {
+            Self::CucumberRs
         } else if names == NEWMAN || suite.host == "tbd" || suite.name == "doctest_tests" {
             Self::Assertions
         } else {
@@ -119,6 +128,10 @@ impl Dialect {
                 test.parameters.push(Property::new("Project", host));
             }
             // The suite is called pytest, and a module that cannot be collected has no class.
+            Self::CucumberRs => {
+                let feature = suite.and_then(|suite| suite.name.strip_prefix(FEATURE));
+                of_scenario(test, feature.unwrap_or_default());
+            }
             Self::Pytest | Self::Assay if test.class.is_empty() => test.id.clone_from(&test.name),
             _ => {}
         }
@@ -161,6 +174,21 @@ fn of_browser(test: &mut Test, browser: &str) {
     test.class = class;
     let version = browser.find(|char: char| char.is_ascii_digit()).unwrap_or(browser.len());
     test.parameters.push(Property::new("Browser", browser[..version].trim()));
+}
+
+/// Reads the name of a scenario, `Rule: Coins: Scenario: pays: shop.feature:6:3`, and that of its feature,
+/// `Shop: shop.feature`. The class and the name become those of the JSON report.
+fn of_scenario(test: &mut Test, feature: &str) {
+    let feature = match feature.rsplit_once(": ") {
+        Some((feature, path)) if path.ends_with(".feature") => feature,
+        _ => feature,
+    };
+    let Some((name, _place)) = test.name.rsplit_once(": ") else { return };
+    let name = match name.strip_prefix("Rule: ").and_then(|rule| rule.split_once(": Scenario: ")) {
+        Some((rule, scenario)) => format!("{rule} {scenario}"),
+        None => name.strip_prefix("Scenario: ").unwrap_or(name).to_owned(),
+    };
+    (test.class, test.name) = (named(feature), named(&name));
 }
 
 /// Splits the name of a hook of Python's unittest, such as `setUpClass (test_shop.Cart)`.

@@ -249,6 +249,32 @@ fn a_background_of_cucumber_rs_belongs_to_the_scenario_with_its_place() {
 }
 
 #[test]
+fn retries_of_cucumber_rs_are_those_that_its_junit_report_has() {
+    for run in ["cucumber-rs", "cucumber-rs-hooks"] {
+        let attempts = |path: String| -> Vec<(String, String)> {
+            let tests = sample(&path);
+            let results = |test: &Test| {
+                let results = test.attempts.iter().map(|attempt| name_of(attempt.result));
+                results.map(|result| (test.identifier(), result)).collect::<Vec<_>>()
+            };
+            tests.iter().flat_map(results).collect()
+        };
+        let json = attempts(format!("cucumber-json/{run}.json"));
+        assert_eq!(json, attempts(format!("junit/{run}.xml")), "{run}");
+    }
+    let outline = outline(&sample("cucumber-json/cucumber-rs-hooks.json"));
+    for line in [
+        "Failed > Failed > Passed Shop.flaky twice",
+        "Failed > Passed Shop.flaky background",
+        "Failed > Failed > Failed Shop.broken background",
+        "Failed > Passed Shop.flaky after",
+        "Failed > Passed Shop.flaky before",
+    ] {
+        assert!(outline.iter().any(|found| found == line), "no {line}: {outline:#?}");
+    }
+}
+
+#[test]
 fn outputs_of_suites_and_parts_of_reasons_are_kept() {
     let output = &sample("junit/bazel-timeout.xml")[0].attempts[0].output;
     assert!(output.contains("waiting for the gateway"), "{output}");
