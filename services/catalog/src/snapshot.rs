@@ -7,7 +7,7 @@ mod rules;
 mod store;
 mod variables;
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use assay_auth::Caller;
 use assay_database::begin;
@@ -66,7 +66,8 @@ impl SnapshotService {
                 let mut copies = variables::copy(&db, customer, &part).await?;
                 for (copy, case) in copies.iter_mut().zip(&part) {
                     if let Some(alias) = aliases.get(&case.case) {
-                        copy.identifier.clone_from(alias);
+                        let own = mem::replace(&mut copy.identifier, alias.clone());
+                        copy.own_identifier = Some(own);
                     }
                 }
                 Ok::<_, Status>(copies)

@@ -122,7 +122,7 @@ pub(super) async fn copy(
     let copies = sqlx::query_as::<_, SnapshotTestCase>(
         "select test_case_id as id, identifier, name, id as test_plan_id,
                 revision as test_plan_revision, test_type, instances, minimum_duration_in_min,
-                maximum_duration_in_min, variables
+                maximum_duration_in_min, variables, null as own_identifier
          from test_plan
          cross join lateral (
              select identifier, name from test_case

@@ -223,6 +223,8 @@ async fn results_under_an_alias_belong_to_the_renamed_case() {
         adopt(&user, &set, reported(["pays by card", "new"].map(String::from))).await.unwrap();
     assert_eq!(identifiers(&snapshot), ["pays by card", "new"]);
     assert_eq!((&snapshot.test_cases[0].id, &snapshot.test_cases[0].name), (&old.id, &old.name));
+    let own = snapshot.test_cases.iter().map(|case| case.own_identifier.as_deref());
+    assert_eq!(own.collect::<Vec<_>>(), [Some("pays"), None]);
     // Two tests of one report are two cases.
     let names = ["charges", "pays", "pays by card"].map(String::from);
     let snapshot = adopt(&user, &set, reported(names)).await.unwrap();

@@ -81,6 +81,7 @@ async fn a_snapshot_has_the_latest_ready_plan_of_each_case() {
             minimum_duration_in_min: 0.5,
             maximum_duration_in_min: 7.5,
             variables: Vec::new(),
+            own_identifier: None,
         }
     );
     assert_eq!(of_a.id, a.id);

@@ -1,7 +1,7 @@
 //! Ended executions with what their verdicts depend on, in PostgreSQL. Every statement is bound to one
 //! customer.
 
-use assay_ledger::verdict::store::changes_of;
+use assay_ledger::verdict::store::{REQUIRED, changes_of, not_executed};
 use assay_proto::{
     CustomerId, ExecutionStatistic, Fault, TestSetId, Timestamp, catalog::Gate,
     execution::BacktestDifference,
@@ -34,10 +34,12 @@ pub(super) async fn ended(
 ) -> Result<Vec<Stored>, Fault> {
     let (columns, statistic) = (BacktestDifference::COLUMNS, ExecutionStatistic::COLUMNS);
     let changes = changes_of("e.id");
+    let required = format!("array({REQUIRED} union select unnest($8::text[]))");
+    let not_executed = not_executed("e.id", &required);
     let (first, last) = selected.period.ids();
     let ended = sqlx::query_as(AssertSqlSafe(format!(
         "select {columns}, {statistic}, id, status, gate, environment_id, commit, baseline,
-                changes.*, not_executed
+                changes.*, array({not_executed}) as not_executed
          from (
              select * from {OF_SET}
                and status in ('Completed', 'Canceled') and not is_merged
@@ -47,20 +49,6 @@ pub(super) async fn ended(
              limit $7
          ) as e
          cross join lateral ({changes}) as changes
-         cross join lateral (select array(
-             select identifier
-             from (
-                 select jsonb_array_elements_text(e.gate -> 'RequiredTestCases') as identifier
-                 union
-                 select unnest($8::text[])
-             ) as required
-             where not exists (
-                 select from test_report
-                 where customer_id = $1 and execution_id = e.id
-                   and test_case_identifier = identifier
-                   and result in ('Passed', 'Failed', 'Error')
-             )
-         ) as not_executed) as required
          order by {LATEST}"
     )))
     .bind(customer)

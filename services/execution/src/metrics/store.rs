@@ -4,7 +4,7 @@ use assay_ledger::{
     deletion::records::is_not_deleted,
     verdict::{
         rules::{Facts, state},
-        store::changes_of,
+        store::{REQUIRED, changes_of, not_executed},
     },
 };
 use assay_proto::{
@@ -68,6 +68,7 @@ pub(super) async fn outcomes(
 ) -> Result<(Vec<TestSetOutcome>, i32), Fault> {
     let (columns, statistic) = (TestSetOutcome::COLUMNS, ExecutionStatistic::COLUMNS);
     let changes = changes_of("e.id");
+    let not_executed = not_executed("e.id", &format!("array({REQUIRED})"));
     let is_not_deleted = is_not_deleted("$2", "test_set");
     let next = |after: &str| {
         format!(
@@ -103,21 +104,11 @@ pub(super) async fn outcomes(
              order by id desc
              limit {MOST}
          )
-         select {columns}, {statistic}, e.status, e.gate, changes.*, not_executed, series
+         select {columns}, {statistic}, e.status, e.gate, changes.*,
+                array({not_executed} limit 1) as not_executed, series
          from latest
          join live_execution e on e.customer_id = $1 and e.id = latest.execution
          cross join lateral ({changes}) as changes
-         cross join lateral (select array(
-             select identifier
-             from jsonb_array_elements_text(e.gate -> 'RequiredTestCases') as identifier
-             where not exists (
-                 select from test_report
-                 where customer_id = $1 and execution_id = e.id
-                   and test_case_identifier = identifier
-                   and result in ('Passed', 'Failed', 'Error')
-             )
-             limit 1
-         ) as not_executed) as required
          order by e.id desc"
     )))
     .bind(customer)

@@ -67,6 +67,25 @@ fn decided(difference: &BacktestDifference) -> (String, VerdictState, Vec<&str>)
 }
 
 #[tokio::test]
+async fn a_required_test_case_was_executed_if_its_alias_was_reported() -> Result<()> {
+    let world = World::new().await?;
+    let gate =
+        || GateInput { required_test_cases: vec!["pays".to_owned()], ..GateInput::default() };
+    set_gate(&world, gate()).await?;
+    let first = run(&world, "main", json!([passed("pays")])).await?;
+    world.alias(&first.test_reports[0].test_case_id, "pays by card").await?;
+
+    let renamed = run(&world, "main", json!([passed("pays by card")])).await?;
+    let without = run(&world, "main", json!([passed("ships")])).await?;
+
+    let replayed = backtest(&world, Some(gate())).await?;
+    let expected = [VerdictState::Passed, VerdictState::Passed, VerdictState::Failed];
+    assert_eq!(states(&world, &[first, renamed, without]).await?, expected);
+    assert_eq!((replayed.passed, replayed.failed, replayed.differences.len()), (2, 1, 0));
+    Ok(())
+}
+
+#[tokio::test]
 async fn another_gate_shows_what_it_would_have_blocked_and_let_through() -> Result<()> {
     let world = World::new().await?;
     let green = run(&world, "main", json!([passed("a"), passed("b")])).await?;

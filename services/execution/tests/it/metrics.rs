@@ -83,7 +83,9 @@ async fn metrics_are_the_last_outcomes_on_the_default_branch() -> Result<()> {
     assert_eq!(latest.verdict(), VerdictState::Failed, "a required test case is missing");
 
     world.select_environment("pads", "sesame").await?;
-    run(&world, "main", json!([passed("c")])).await?;
+    let case = run(&world, "main", json!([passed("c")])).await?.test_reports.remove(0);
+    world.alias(&case.test_case_id, "renamed").await?;
+    run(&world, "main", json!([passed("renamed")])).await?;
     let both = outcomes(&world).await?;
     let names: Vec<_> = both.iter().map(TestSetOutcome::environment_name).collect();
     assert_eq!(names, ["Lab", ""], "each environment has an outcome, the latest first");

@@ -47,17 +47,29 @@ pub fn changes_of(execution: &str) -> String {
     )
 }
 
-/// Selects the test cases that are required in an execution and have neither passed nor failed, in their order.
-/// `required` is an array of identifiers.
+/// Selects the identifiers that the gate of the execution `e` requires.
+pub const REQUIRED: &str = "select jsonb_array_elements_text(e.gate -> 'RequiredTestCases')";
+
+/// Selects the test cases that are required in an execution and have neither passed nor failed, in their order. A test
+/// case has the identifier under which it was reported, and its own one if that was an alias. `required` is an array
+/// of identifiers.
 pub fn not_executed(execution: &str, required: &str) -> String {
+    // Each identifier has an index, which a condition with `or` would not use.
+    let not_executed_as = |column: &str| {
+        format!(
+            "not exists (
+                 select from test_report
+                 where customer_id = $1 and execution_id = {execution}
+                   and {column} = identifier
+                   and result in ('Passed', 'Failed', 'Error')
+             )"
+        )
+    };
+    let (reported, own) =
+        (not_executed_as("test_case_identifier"), not_executed_as("own_identifier"));
     format!(
         "select identifier from unnest({required}) with ordinality as required (identifier, nr)
-         where not exists (
-             select from test_report
-             where customer_id = $1 and execution_id = {execution}
-               and test_case_identifier = identifier
-               and result in ('Passed', 'Failed', 'Error')
-         )
+         where {reported} and {own}
          order by nr"
     )
 }
@@ -103,9 +115,7 @@ pub(super) async fn read(
     execution: &Execution,
 ) -> Result<(Read, Option<Read>), Fault> {
     let (statistic, changes) = (ExecutionStatistic::COLUMNS, changes_of("e.id"));
-    let required =
-        "array(select jsonb_array_elements_text(coalesce(e.gate->'RequiredTestCases', '[]')))";
-    let not_executed = not_executed("e.id", required);
+    let not_executed = not_executed("e.id", &format!("array({REQUIRED})"));
     let read = sqlx::query_as(AssertSqlSafe(format!(
         "select {statistic}, id, status, gate, changes.*, array({not_executed}) as not_executed,
                 {HAS_RUN} as has_run, id <> $6::uuid as is_before

@@ -71,6 +71,8 @@ async fn insert_part(
     rows.set("execution_id", execution);
     rows.set_each("test_case_id", "text[]::uuid[]", column(cases, |case| case.id.as_str()));
     rows.set_each("test_case_identifier", "text[]", column(cases, |case| case.identifier.as_str()));
+    let own = column(cases, |case| case.own_identifier.as_deref());
+    rows.set_each("own_identifier", "text[]", own);
     rows.set_each("test_case_name", "text[]", column(cases, |case| case.name.as_str()));
     rows.set_each(
         "test_plan_id",
