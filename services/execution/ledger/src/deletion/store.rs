@@ -61,32 +61,18 @@ pub async fn insert(
     remove_settings(tx, customer, project).await
 }
 
-/// Statements that lock the settings of a deleted project, or of all projects of a customer, in the order in which other
-/// transactions do: see `docs/design/results.md`. Each is bound to a customer, a project and [`ALL_PROJECTS`].
-const LOCKS: [&str; 5] = [
-    "select from monitor where customer_id = $1 and $2 in (project_id, $3) order by id for update",
-    "select from cause_rule where customer_id = $1 and $2 in (project_id, $3) order by id for update",
-    "select from changed_causes where customer_id = $1 and $2 in (project_id, $3)
-     order by project_id
-     for update",
-    "select from known_failure where customer_id = $1 and $2 in (project_id, $3)
-     order by project_id, fingerprint, test_case_id
-     for update",
-    "select from test_case_state where customer_id = $1 and $2 in (project_id, $3)
-     order by project_id, test_case_id
-     for update",
+/// Settings of projects that several transactions lock, in the order in which they do (see `docs/design/results.md`), and
+/// the order of their rows.
+const LOCKED: [(&str, &str); 5] = [
+    ("monitor", "id"),
+    ("cause_rule", "id"),
+    ("changed_causes", "project_id"),
+    ("known_failure", "project_id, fingerprint, test_case_id"),
+    ("test_case_state", "project_id, test_case_id"),
 ];
 
-/// Statements that delete what [`LOCKS`] have locked, and the settings that have no order.
-const SETTINGS: [&str; 7] = [
-    "delete from retention where customer_id = $1 and $2 in (project_id, $3)",
-    "delete from known_failure where customer_id = $1 and $2 in (project_id, $3)",
-    "delete from cause_rule where customer_id = $1 and $2 in (project_id, $3)",
-    "delete from changed_causes where customer_id = $1 and $2 in (project_id, $3)",
-    "delete from test_case_state where customer_id = $1 and $2 in (project_id, $3)",
-    "delete from monitor where customer_id = $1 and $2 in (project_id, $3)",
-    "delete from pool where customer_id = $1 and $2 in (project_id, $3)",
-];
+/// Settings of projects that have no order.
+const OTHERS: [&str; 2] = ["retention", "pool"];
 
 /// Deletes the retention times, the known failures, the rules for causes, the states of test cases, the
 /// monitors and the pools of a deleted project, or of all projects of a customer. Transactions that have begun
@@ -96,8 +82,15 @@ pub async fn remove_settings(
     customer: CustomerId,
     project: ProjectId,
 ) -> Result<(), Fault> {
-    for statement in LOCKS.into_iter().chain(SETTINGS) {
-        let statement = sqlx::query(statement).bind(customer).bind(project).bind(ALL_PROJECTS);
+    let of_project = "where customer_id = $1 and $2 in (project_id, $3)";
+    let locks = LOCKED.map(|(table, order)| {
+        format!("select from {table} {of_project} order by {order} for update")
+    });
+    let tables = LOCKED.map(|(table, _)| table).into_iter().chain(OTHERS);
+    let deletions = tables.map(|table| format!("delete from {table} {of_project}"));
+    for statement in locks.into_iter().chain(deletions) {
+        let statement = sqlx::query(AssertSqlSafe(statement));
+        let statement = statement.bind(customer).bind(project).bind(ALL_PROJECTS);
         statement.execute(&mut **tx).await?;
     }
     Ok(())
