@@ -89,16 +89,20 @@ async fn purge_customer(
     throttle: &mut Throttle,
     customer: CustomerId,
 ) -> Result<u64, Fault> {
-    let count = remove_all(throttle, |limit| async move {
-        let removed = sqlx::query(
-            "delete from notification where id = any(array(
-                 select id from notification where customer_id = $1 limit $2
-                 for update skip locked
-             ))",
-        );
-        Ok(removed.bind(customer).bind(limit).execute(db).await?.rows_affected())
-    })
-    .await?;
+    let mut count = 0;
+    // Each of them has an index that begins with the customer.
+    for which in ["deleted_at is null", "deleted_at is not null"] {
+        count += remove_all(throttle, |limit| async move {
+            let removed = sqlx::query(AssertSqlSafe(format!(
+                "delete from notification where id = any(array(
+                     select id from notification where customer_id = $1 and {which} limit $2
+                     for update skip locked
+                 ))"
+            )));
+            Ok(removed.bind(customer).bind(limit).execute(db).await?.rows_affected())
+        })
+        .await?;
+    }
     remove_all(throttle, |limit| async move {
         let removed = sqlx::query(
             "delete from webhook_attempt where id = any(array(
@@ -115,7 +119,8 @@ async fn purge_customer(
         "delete from webhook where customer_id = $1
          and not exists (select from webhook_delivery where webhook_id = id)",
         "update deleted_customer set purged_at = now() where customer_id = $1
-         and not exists (select from notification n where n.customer_id = $1)
+         and not exists (select from notification n where n.customer_id = $1 and n.deleted_at is null)
+         and not exists (select from notification n where n.customer_id = $1 and n.deleted_at is not null)
          and not exists (select from webhook w where w.customer_id = $1)",
     ] {
         sqlx::query(statement).bind(customer).execute(db).await?;
