@@ -16,7 +16,7 @@ select r.*, row_number() over (order by r.id) - 1 as position
 from test_report r join original o on o.customer_id = r.customer_id and o.id = r.execution_id;
 
 create temp table copy on commit drop as
-select number, {since} + (number - before) * (now() - {since}) / ({copies} - before) as moment
+select number, ({since}) + (number - before) * (now() - ({since})) / ({copies} - before) as moment
 from (select count(*) as before from execution where test_set_id = '{set}') as executions,
     generate_series(before, {copies} - 1) as number;
 
