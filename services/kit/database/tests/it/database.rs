@@ -50,9 +50,11 @@ async fn locks_of_a_program_that_freezes_within_a_transaction_are_released() -> 
 async fn commands_may_read_for_long_but_not_freeze_within_a_transaction() -> Result<()> {
     let database = TestDatabase::empty().await?;
     let db = PgPool::connect_with(command_options(&database.url.clone().into())?).await?;
-    for (setting, limit) in
-        [("idle_in_transaction_session_timeout", "2min"), ("statement_timeout", "0")]
-    {
+    for (setting, limit) in [
+        ("idle_in_transaction_session_timeout", "2min"),
+        ("statement_timeout", "0"),
+        ("jit", "off"),
+    ] {
         let shown = sqlx::query_scalar("select current_setting($1)").bind(setting);
         let shown: String = shown.fetch_one(&db).await?;
         assert_eq!(shown, limit, "{setting}");
