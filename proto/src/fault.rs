@@ -207,8 +207,8 @@ mod sql {
     /// (`character_not_in_repertoire`), and for the escape of one in JSON (`untranslatable_character`).
     const NUL: [&str; 2] = ["22021", "22P05"];
 
-    /// Reports an unreachable or restarting database as unavailable, a text that it cannot store as
-    /// invalid, and any other error as internal.
+    /// Reports an unreachable or restarting database and a record that others have locked as unavailable, a text
+    /// that the database cannot store as invalid, and any other error as internal.
     impl From<Error> for Fault {
         fn from(error: Error) -> Self {
             let is_unavailable = match &error {
@@ -218,11 +218,15 @@ mod sql {
                 Error::Database(error) => is_transient(&**error),
                 _ => false,
             };
+            let code = error.as_database_error().and_then(|error| error.code());
+            if code.as_deref().is_some_and(is_contended) {
+                tracing::info!(%error, "gave way to other transactions");
+                return Self::Unavailable("a record that others are changing");
+            }
             if is_unavailable {
                 tracing::warn!(%error, "database unavailable");
                 return Self::Unavailable("the database");
             }
-            let code = error.as_database_error().and_then(|error| error.code());
             if code.is_some_and(|code| NUL.contains(&&*code)) {
                 return Self::invalid("", "must not contain NUL characters");
             }
@@ -232,11 +236,17 @@ mod sql {
 
     /// Returns whether the same statement may succeed later. PostgreSQL's error classes for this
     /// are lost connections (08), insufficient resources (53), operator intervention (57),
-    /// transactions to be retried (40), a lock timeout (55P03) and a read-only server (25006),
-    /// which operators use when its disk is full.
+    /// contention, and a read-only server (25006), which operators use when its disk is full.
     pub fn is_transient(error: &dyn DatabaseError) -> bool {
         let code = error.code().unwrap_or_default();
-        ["08", "53", "57", "40", "55P03", "25006"].iter().any(|class| code.starts_with(class))
+        let is_of = |class: &&str| code.starts_with(class);
+        is_contended(&code) || ["08", "53", "57", "25006"].iter().any(is_of)
+    }
+
+    /// Returns whether an error code says that other transactions were in the way: it is to be retried (class 40,
+    /// as after a deadlock), or a lock was not acquired in time (55P03).
+    fn is_contended(code: &str) -> bool {
+        code.starts_with("40") || code == "55P03"
     }
 
     /// Translation of violated constraints.
