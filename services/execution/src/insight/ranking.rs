@@ -19,7 +19,7 @@ pub(super) struct Ranking {
     pub(super) branch: Option<String>,
 }
 
-/// The selected days of a test case that has the alias `candidate` or `page`.
+/// The selected days of a test case that has the alias `candidate`, `ranked` or `page`.
 macro_rules! days_of {
     ($case:literal) => {
         concat!(
@@ -32,6 +32,9 @@ macro_rules! days_of {
     };
 }
 
+/// The test cases of a ranking are its candidates.
+const CANDIDATES: &str = "select test_case_id, score from candidate";
+
 /// The SQL of a ranking.
 struct Rules {
     /// The days that make a test case a candidate, in the words of a partial index.
@@ -40,8 +43,10 @@ struct Rules {
     score: &'static str,
     /// The sums that candidates have.
     having: &'static str,
-    /// A further restriction of candidates, and the score that replaces the one above.
-    rest: Option<(&'static str, &'static str)>,
+    /// The selection of the test cases with their scores, if that is not the one above.
+    ranked: &'static str,
+    /// A join that leaves out test cases. It is only made for as many as a page needs.
+    filter: &'static str,
 }
 
 impl Rules {
@@ -51,38 +56,40 @@ impl Rules {
                 days: "(flaky_runs > 0 or recoveries > 0)",
                 score: "sum(flaky_runs + recoveries)",
                 having: "sum(flaky_runs) > 0 or sum(recoveries) > 1",
-                rest: None,
+                ranked: CANDIDATES,
+                filter: "",
             },
             InsightKind::NewlyFailing => Self {
                 days: "failures > 0",
                 score: "extract(epoch from max(day) filter (where new_failures > 0))",
                 having: "sum(new_failures) > 0",
-                rest: Some((
-                    concat!(
-                        "join lateral (select d.last_failed ",
-                        days_of!("candidate"),
-                        " order by d.day desc, d.last_execution_id desc limit 1
-                         ) as last on last.last_failed"
-                    ),
-                    "candidate.score",
-                )),
+                ranked: CANDIDATES,
+                filter: concat!(
+                    "join lateral (select d.last_failed ",
+                    days_of!("ranked"),
+                    " order by d.day desc, d.last_execution_id desc limit 1
+                     ) as last on last.last_failed"
+                ),
             },
-            InsightKind::MostFailed => {
-                Self { days: "failures > 0", score: "sum(failures)", having: "true", rest: None }
-            }
+            InsightKind::MostFailed => Self {
+                days: "failures > 0",
+                score: "sum(failures)",
+                having: "true",
+                ranked: CANDIDATES,
+                filter: "",
+            },
             InsightKind::Slowest => Self {
                 days: "is_slow",
                 score: "max(duration_in_sec / runs)",
                 having: "true",
-                rest: Some((
-                    concat!(
-                        "cross join lateral (
-                             select sum(d.duration_in_sec) / sum(d.runs) as average ",
-                        days_of!("candidate"),
-                        ") as total"
-                    ),
-                    "total.average",
-                )),
+                ranked: concat!(
+                    "select candidate.test_case_id, total.average as score
+                     from candidate cross join lateral (
+                         select sum(d.duration_in_sec) / sum(d.runs) as average ",
+                    days_of!("candidate"),
+                    ") as total"
+                ),
+                filter: "",
             },
         }
     }
@@ -90,9 +97,8 @@ impl Rules {
     /// Returns the statement. Its parameters are the customer, the project, the number of days, the
     /// branch, the cursor, the pattern and the limit.
     fn statement(&self) -> String {
-        let Self { days, score, having, rest } = self;
+        let Self { days, score, having, ranked, filter } = self;
         let is_not_deleted = is_not_deleted("$2", "case_day.test_case_id");
-        let (rest, final_score) = rest.unwrap_or(("", "candidate.score"));
         let days_of_page = days_of!("page");
         format!(
             "with candidate as materialized (
@@ -106,25 +112,26 @@ impl Rules {
                  order by score desc, test_case_id desc
                  limit {MOST_CANDIDATES}
              ),
-             ranked as materialized (
-                 select candidate.test_case_id, {final_score} as score
-                 from candidate {rest}
+             ranked as materialized ({ranked}),
+             page as materialized (
+                 select ranked.test_case_id, ranked.score
+                 from (
+                     select * from ranked
+                     where $5::uuid is null or (score, test_case_id) < (
+                         select score, test_case_id from ranked where test_case_id = $5
+                     )
+                     order by score desc, test_case_id desc
+                 ) as ranked {filter}
                  where $6::text is null or exists (
                      select from (
                          select test_case_identifier, test_case_name from test_report
-                         where customer_id = $1 and test_case_id = candidate.test_case_id
+                         where customer_id = $1 and test_case_id = ranked.test_case_id
                          order by execution_id desc
                          limit 1
                      ) as latest
                      where concat_ws(E'\\n', test_case_identifier, test_case_name) ilike $6
                  )
-             ),
-             page as materialized (
-                 select * from ranked
-                 where $5::uuid is null or (score, test_case_id) < (
-                     select score, test_case_id from ranked where test_case_id = $5
-                 )
-                 order by score desc, test_case_id desc
+                 order by ranked.score desc, ranked.test_case_id desc
                  limit $7
              )
              select page.test_case_id, total.*, e.request_time as last_run, latest.*
