@@ -72,7 +72,7 @@ struct AttemptFilter {
 
 /// Lists the last attempts to send deliveries and tests to a webhook, newest first.
 ///
-/// An attempt has its request and the response. The last 100 that succeeded and the last 100 that failed
+/// An attempt has its request and the response. The last 20 that succeeded and the last 100 that failed
 /// are kept, for seven days.
 #[utoipa::path(
     get, path = "/api/webhooks/{webhookId}/attempts", operation_id = "list_delivery_attempts",

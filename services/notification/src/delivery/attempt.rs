@@ -14,8 +14,10 @@ use super::outcome::Outcome;
 
 const COLUMNS: &str = DeliveryAttempt::COLUMNS;
 
-/// Maximum number of attempts that are kept of a webhook: of those that succeeded, and of those that failed.
-const KEPT: i64 = 100;
+/// Maximum number of attempts that are kept of a webhook: of those that succeeded, and of those that failed. A round
+/// makes many more, and what is not kept is not written.
+const SUCCEEDED: i32 = 20;
+const FAILED: i32 = 100;
 
 /// A finished attempt to send deliveries in one request. A test has none.
 pub(crate) struct Attempt {
@@ -42,33 +44,47 @@ impl Attempt {
     }
 }
 
-/// Adds attempts to the log of a webhook, removes those that are too many, and returns the new entries in
-/// this order.
+/// Returns ids for the entries of attempts, of which only the last ones that would be kept have one.
+fn ids(attempts: &[Attempt]) -> Vec<Option<Uuid>> {
+    let (mut succeeded, mut failed) = (SUCCEEDED, FAILED);
+    let ids = attempts.iter().rev().map(|attempt| {
+        let left = if attempt.outcome.is_success() { &mut succeeded } else { &mut failed };
+        *left -= 1;
+        *left >= 0
+    });
+    let is_kept: Vec<bool> = ids.collect();
+    is_kept.into_iter().rev().map(|is_kept| is_kept.then(Uuid::now_v7)).collect()
+}
+
+/// Adds attempts to the log of a webhook, and removes those that are too many. Returns the ids of their entries in
+/// this order; none for those that are too many themselves.
 pub(crate) async fn log(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     webhook: WebhookId,
     attempts: &[Attempt],
-) -> Result<Vec<DeliveryAttempt>, Fault> {
-    let outcomes = || attempts.iter().map(|attempt| &attempt.outcome);
+) -> Result<Vec<Option<Uuid>>, Fault> {
+    let ids = ids(attempts);
+    let kept: Vec<(Uuid, &Attempt)> =
+        ids.iter().zip(attempts).filter_map(|(id, attempt)| Some(((*id)?, attempt))).collect();
+    let outcomes = || kept.iter().map(|(_, attempt)| &attempt.outcome);
     let headers = |of: fn(&Outcome) -> &Vec<WebhookHeader>| {
         outcomes().map(|outcome| Json(of(outcome))).collect::<Vec<_>>()
     };
-    let added = sqlx::query_as(AssertSqlSafe(format!(
+    let added = sqlx::query(
         "insert into webhook_attempt
              (customer_id, webhook_id, id, notification_id, deliveries, duration_in_sec, request_headers,
               request_body, response_status, response_headers, response_body, error)
          select $1, $2, made.*
          from unnest($3::uuid[], $4::uuid[], $5::int[], $6::float8[], $7::jsonb[], $8::text[], $9::int[],
-                     $10::jsonb[], $11::text[], $12::text[]) as made
-         returning {COLUMNS}"
-    )));
-    let mut added: Vec<DeliveryAttempt> = added
+                     $10::jsonb[], $11::text[], $12::text[]) as made",
+    );
+    added
         .bind(customer)
         .bind(webhook)
-        .bind(attempts.iter().map(|_| Uuid::now_v7()).collect::<Vec<_>>())
-        .bind(attempts.iter().map(Attempt::delivery).collect::<Vec<_>>())
-        .bind(attempts.iter().map(Attempt::count).collect::<Vec<_>>())
+        .bind(kept.iter().map(|(id, _)| *id).collect::<Vec<_>>())
+        .bind(kept.iter().map(|(_, attempt)| attempt.delivery()).collect::<Vec<_>>())
+        .bind(kept.iter().map(|(_, attempt)| attempt.count()).collect::<Vec<_>>())
         .bind(outcomes().map(|one| one.exchange.duration.as_secs_f64()).collect::<Vec<_>>())
         .bind(headers(|outcome| &outcome.exchange.request_headers))
         .bind(outcomes().map(|one| one.exchange.request_body.as_str()).collect::<Vec<_>>())
@@ -76,24 +92,34 @@ pub(crate) async fn log(
         .bind(headers(|outcome| &outcome.exchange.response_headers))
         .bind(outcomes().map(|one| one.exchange.response_body.as_deref()).collect::<Vec<_>>())
         .bind(outcomes().map(|one| one.error.as_deref()).collect::<Vec<_>>())
-        .fetch_all(&mut **tx)
+        .execute(&mut **tx)
         .await?;
-    sqlx::query(
-        "delete from webhook_attempt where customer_id = $1 and id in (
-             select id from (
-                 select id, row_number() over (partition by error is null order by id desc) as place
-                 from webhook_attempt where webhook_id = $2
-             ) as logged
-             where place > $3
-         )",
-    )
-    .bind(customer)
-    .bind(webhook)
-    .bind(KEPT)
-    .execute(&mut **tx)
-    .await?;
-    added.sort_unstable_by(|one, other| one.id.cmp(&other.id));
-    Ok(added)
+    let excess = |which: &str, kept: i32| {
+        format!(
+            "array(select id from webhook_attempt
+                   where webhook_id = $2 and error is {which} order by id desc offset {kept})"
+        )
+    };
+    let (succeeded, failed) = (excess("null", SUCCEEDED), excess("not null", FAILED));
+    let removed = sqlx::query(AssertSqlSafe(format!(
+        "delete from webhook_attempt
+         where customer_id = $1 and webhook_id = $2 and id = any({succeeded} || {failed})"
+    )));
+    removed.bind(customer).bind(webhook).execute(&mut **tx).await?;
+    Ok(ids)
+}
+
+/// Reads an entry of the log of a webhook.
+pub(crate) async fn get(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    webhook: WebhookId,
+    id: Uuid,
+) -> Result<DeliveryAttempt, Fault> {
+    let entry = sqlx::query_as(AssertSqlSafe(format!(
+        "select {COLUMNS} from webhook_attempt where customer_id = $1 and webhook_id = $2 and id = $3"
+    )));
+    Ok(entry.bind(customer).bind(webhook).bind(id).fetch_one(db).await?)
 }
 
 /// Lists a slice of the attempts of a webhook, newest first.
@@ -132,4 +158,29 @@ pub(crate) async fn prune(db: impl PgExecutor<'_>, limit: i64) -> Result<u64, Fa
          ))",
     );
     Ok(removed.bind(limit).execute(db).await?.rows_affected())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_attempts_of_each_kind_have_entries() {
+        let attempt = |is_success: bool| {
+            let outcome = Outcome::answered(if is_success { 200 } else { 500 });
+            Attempt { deliveries: Vec::new(), outcome }
+        };
+        let attempts: Vec<_> = (0..128).map(|number| attempt(number % 32 != 0)).collect();
+        let logged = ids(&attempts);
+        let with_entries = |is_success: bool| {
+            let places = logged.iter().zip(&attempts).enumerate();
+            let places = places.filter(|(_, (id, attempt))| {
+                id.is_some() && attempt.outcome.is_success() == is_success
+            });
+            places.map(|(place, _)| place).collect::<Vec<_>>()
+        };
+        assert_eq!(with_entries(false), [0, 32, 64, 96]);
+        assert_eq!(with_entries(true), (108..128).collect::<Vec<_>>());
+        assert!(logged.iter().flatten().is_sorted());
+    }
 }

@@ -257,7 +257,7 @@ pub(crate) async fn record_attempts(
     .bind(places)
     .bind(outcomes().map(Outcome::response_status).collect::<Vec<_>>())
     .bind(outcomes().map(|outcome| outcome.error.as_deref()).collect::<Vec<_>>())
-    .bind(logged.iter().map(|entry| Uuid::try_parse(&entry.id).ok()).collect::<Vec<_>>())
+    .bind(logged)
     .execute(&mut **tx)
     .await?;
     Ok(())

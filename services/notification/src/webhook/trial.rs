@@ -43,9 +43,11 @@ impl WebhookService {
         let mut tx = begin(&self.db).await?;
         store::lock(&mut tx, customer, id).await?;
         let attempt = Attempt { deliveries: Vec::new(), outcome };
-        let logged = attempt::log(&mut tx, customer, id, &[attempt]).await?.pop();
+        let logged = attempt::log(&mut tx, customer, id, &[attempt]).await?.pop().flatten();
+        let logged = logged.ok_or_else(|| Fault::internal("an attempt was not logged"))?;
+        let entry = attempt::get(&mut *tx, customer, id, logged).await?;
         tx.commit().await?;
-        logged.ok_or_else(|| Fault::internal("an attempt was not logged"))
+        Ok(entry)
     }
 
     /// Returns the headers of an updated webhook with their values.

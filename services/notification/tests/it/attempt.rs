@@ -239,7 +239,7 @@ async fn the_log_keeps_failures_beside_many_successes_and_expires() -> Result<()
     let attempts = world.attempts(&user, &webhook, None).await?;
     let (failed, passed): (Vec<_>, Vec<_>) =
         attempts.into_iter().partition(|attempt| attempt.error.is_some());
-    assert_eq!((failed.len(), passed.len()), (1, 100));
+    assert_eq!((failed.len(), passed.len()), (1, 20));
 
     let old =
         "update webhook_attempt set attempted_at = now() - interval '8 days' where error is null";
