@@ -108,21 +108,21 @@ impl Element {
         let tag = |Tag(name)| Property::new("tag", name.trim_start_matches('@'));
         let labels = std::mem::take(&mut self.tags.0).into_iter().map(tag).collect();
         let mut test = Test { name, labels, ..Test::default() };
+        let mut room = INLINE_TOTAL;
         for steps in attempts {
-            let attempt = self.attempt(steps);
+            let attempt = self.attempt(steps, &mut room);
             (test.start, test.seconds) = (attempt.start, attempt.seconds);
             test.push(attempt);
         }
         test
     }
 
-    /// Returns the attempt with these steps.
-    fn attempt(&self, steps: Vec<ReportedStep>) -> Attempt {
+    /// Returns the attempt with these steps, whose attachments have `room` bytes.
+    fn attempt(&self, steps: Vec<ReportedStep>, room: &mut usize) -> Attempt {
         let per_second = if self.location.0.is_empty() { NANOSECONDS } else { 1.0 };
         let mut attempt = Attempt { start: time(&self.start_timestamp.0), ..Attempt::default() };
-        let mut room = INLINE_TOTAL;
         for step in steps {
-            step.add_to(&mut attempt, per_second, &mut room);
+            step.add_to(&mut attempt, per_second, room);
         }
         attempt.seconds = attempt.steps.iter().map(|step| step.seconds).sum();
         let reported = (!self.status.0.is_empty()).then(|| match self.status.0.as_str() {

@@ -27,9 +27,11 @@ const NEWMAN: [&str; 7] = ["name", "id", "timestamp", "tests", "failures", "erro
 const GRADLE: [&str; 8] =
     ["name", "tests", "skipped", "failures", "errors", "timestamp", "hostname", "time"];
 
-/// Attributes of a suite that only libraries of Rust write in this way, and how those of cucumber-rs begin.
+/// Attributes of a suite that the library `junit-report` writes in this way.
 const JUNIT_REPORT: [&str; 9] =
     ["id", "name", "package", "tests", "errors", "failures", "hostname", "timestamp", "time"];
+
+/// How the names of suites of cucumber-rs begin, which uses that library.
 const FEATURE: &str = "Feature: ";
 
 /// A tool that needs rules of its own.
@@ -127,11 +129,13 @@ impl Dialect {
             Self::Playwright if !host.is_empty() => {
                 test.parameters.push(Property::new("Project", host));
             }
-            // The suite is called pytest, and a module that cannot be collected has no class.
+            // Features that cannot be parsed are in a suite of their own.
             Self::CucumberRs => {
-                let feature = suite.and_then(|suite| suite.name.strip_prefix(FEATURE));
-                of_scenario(test, feature.unwrap_or_default());
+                if let Some(feature) = suite.and_then(|suite| suite.name.strip_prefix(FEATURE)) {
+                    of_scenario(test, feature);
+                }
             }
+            // The suite is called pytest, and a module that cannot be collected has no class.
             Self::Pytest | Self::Assay if test.class.is_empty() => test.id.clone_from(&test.name),
             _ => {}
         }

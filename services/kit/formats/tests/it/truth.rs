@@ -275,6 +275,45 @@ fn retries_of_cucumber_rs_are_those_that_its_junit_report_has() {
 }
 
 #[test]
+fn hooks_and_steps_that_are_no_retries_belong_to_one_attempt() {
+    let element = |before: &str, steps: &str| {
+        format!(
+            r#"[{{"keyword": "Feature", "name": "Shop", "elements": [{{"type": "scenario", "id": "shop/pays",
+                "name": "pays", "line": 3, "before": [{before}], "steps": [{steps}]}}]}}]"#
+        )
+    };
+    let [passed, failed] = ["passed", "failed"]
+        .map(|status| format!(r#"{{"name": "x", "line": 4, "result": {{"status": "{status}"}}}}"#));
+    for (before, steps, expected) in [
+        (format!("{passed}, {passed}"), failed.clone(), "Failed Shop.pays"),
+        (String::new(), format!("{passed}, {failed}, {passed}"), "Failed Shop.pays"),
+        (String::new(), format!("{failed}, {passed}"), "Failed > Passed Shop.pays"),
+        (failed.clone(), passed.clone(), "Failed > Passed Shop.pays"),
+    ] {
+        let mut tests = Collected::default();
+        read(element(&before, &steps).as_bytes(), &mut tests).unwrap();
+        assert_eq!(outline(&tests.into_tests()), [expected], "{before} {steps}");
+    }
+}
+
+#[test]
+fn features_of_cucumber_rs_that_cannot_be_parsed_keep_their_path() {
+    let feature = sample("junit/cucumber-rs.xml").len();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/junit/cucumber-rs.xml");
+    let file = std::fs::read_to_string(path).unwrap().replace(
+        "</testsuites>",
+        r#"<testsuite id="1" name="Errors" package="testsuite/Errors" tests="1" errors="0" failures="1"
+            hostname="localhost" timestamp="2026-11-29T09:12:41Z" time="0">
+            <testcase name="Feature: tests/features/broken.feature" time="0">
+            <failure type="Parser Error" message="expected a feature"/></testcase></testsuite></testsuites>"#,
+    );
+    let mut tests = Collected::default();
+    read(file.as_bytes(), &mut tests).unwrap();
+    let outline = outline(&tests.into_tests());
+    assert_eq!(outline[feature..], ["Failed Errors.Feature: tests/features/broken.feature"]);
+}
+
+#[test]
 fn outputs_of_suites_and_parts_of_reasons_are_kept() {
     let output = &sample("junit/bazel-timeout.xml")[0].attempts[0].output;
     assert!(output.contains("waiting for the gateway"), "{output}");
