@@ -1,6 +1,6 @@
 //! The log of attempts: the last requests to each webhook, and the responses of its receiver.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use assay_proto::{
     CustomerId, Fault, NotificationId, WebhookId,
@@ -16,8 +16,8 @@ const COLUMNS: &str = DeliveryAttempt::COLUMNS;
 
 /// Maximum number of attempts that are kept of a webhook: of those that succeeded, and of those that failed. A round
 /// makes many more, and what is not kept is not written.
-const SUCCEEDED: i32 = 20;
-const FAILED: i32 = 100;
+const SUCCEEDED: usize = 20;
+const FAILED: usize = 100;
 
 /// A finished attempt to send deliveries in one request. A test has none.
 pub(crate) struct Attempt {
@@ -46,14 +46,12 @@ impl Attempt {
 
 /// Returns ids for the entries of attempts, of which only the last ones that would be kept have one.
 fn ids(attempts: &[Attempt]) -> Vec<Option<Uuid>> {
-    let (mut succeeded, mut failed) = (SUCCEEDED, FAILED);
-    let ids = attempts.iter().rev().map(|attempt| {
-        let left = if attempt.outcome.is_success() { &mut succeeded } else { &mut failed };
-        *left -= 1;
-        *left >= 0
-    });
-    let is_kept: Vec<bool> = ids.collect();
-    is_kept.into_iter().rev().map(|is_kept| is_kept.then(Uuid::now_v7)).collect()
+    let last = |is_success: bool, most: usize| {
+        let is_one = move |place: &usize| attempts[*place].outcome.is_success() == is_success;
+        (0..attempts.len()).rev().filter(is_one).take(most)
+    };
+    let kept: HashSet<usize> = last(true, SUCCEEDED).chain(last(false, FAILED)).collect();
+    (0..attempts.len()).map(|place| kept.contains(&place).then(Uuid::now_v7)).collect()
 }
 
 /// Adds attempts to the log of a webhook, and removes those that are too many. Returns the ids of their entries in
@@ -94,7 +92,7 @@ pub(crate) async fn log(
         .bind(outcomes().map(|one| one.error.as_deref()).collect::<Vec<_>>())
         .execute(&mut **tx)
         .await?;
-    let excess = |which: &str, kept: i32| {
+    let excess = |which: &str, kept: usize| {
         format!(
             "array(select id from webhook_attempt
                    where webhook_id = $2 and error is {which} order by id desc offset {kept})"
