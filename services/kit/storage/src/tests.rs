@@ -7,7 +7,7 @@ use assay_fair::{Shares, Turn};
 use futures::FutureExt;
 use tokio::{
     sync::{Semaphore, SemaphorePermit, oneshot},
-    time::sleep,
+    time::interval,
 };
 use tonic::Code;
 
@@ -141,19 +141,22 @@ async fn a_slow_file_is_rejected_while_another_customer_waits() {
     let (_folder, store) = opened();
     let shares = Shares::new(1);
     let drip = || {
-        let bytes = stream::iter((0..60).map(|_| Ok::<_, Status>(Bytes::from_static(b"x"))));
-        bytes.then(|byte| async move {
-            sleep(Duration::from_secs(1)).await;
-            byte
-        })
+        let bytes = stream::unfold(interval(Duration::from_secs(1)), |mut seconds| async move {
+            seconds.tick().await;
+            Some((Ok::<_, Status>(Bytes::from_static(b"x")), seconds))
+        });
+        bytes.take(60)
     };
     let terms = || Terms { turn: Some(Turn::new(&shares, CustomerId::new())), ..Terms::default() };
     let alone = store.receive(place(), drip().boxed(), terms()).await.unwrap();
     assert_eq!(alone.size, 60);
     let mut other = Turn::new(&shares, CustomerId::new());
-    let slow = store.receive(place(), drip().boxed(), terms());
+    let (begun, has_begun) = oneshot::channel();
+    let mut begun = Some(begun);
+    let bytes = drip().inspect(move |_| _ = begun.take().map(|begun| begun.send(())));
+    let slow = store.receive(place(), bytes.boxed(), terms());
     let late = async {
-        sleep(Duration::from_secs(2)).await;
+        has_begun.await.unwrap();
         other.begin().await
     };
     let (slow, late) = tokio::join!(slow, late);

@@ -63,6 +63,19 @@ async fn commands_may_read_for_long_but_not_freeze_within_a_transaction() -> Res
 }
 
 #[tokio::test]
+async fn a_lock_that_others_hold_does_not_look_like_a_database_that_is_gone() -> Result<()> {
+    let database = TestDatabase::empty().await?;
+    let db = PgPool::connect(&database.url).await?;
+    let (mut holder, mut waiting) = (begin(&db).await?, begin(&db).await?);
+    sqlx::query(LOCK).execute(&mut *holder).await?;
+    sqlx::query("set local lock_timeout = '20ms'").execute(&mut *waiting).await?;
+    let late = Fault::from(sqlx::query(LOCK).execute(&mut *waiting).await.unwrap_err());
+    let expected = "a record that others are changing is unavailable; try again later";
+    assert_eq!(late.to_string(), expected);
+    Ok(())
+}
+
+#[tokio::test]
 async fn exclusive_work_can_be_repeated_at_once() -> Result<()> {
     let database = TestDatabase::empty().await?;
     let db = open(&Runtime::new("program"), &database.url)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use assay_proto::catalog::*;
 use assay_testkit::eventually;
 use futures::{StreamExt, stream};
-use tokio::{task::JoinSet, time::sleep};
+use tokio::{task::JoinSet, time::interval};
 
 use super::{begin, files_in, get, messages};
 use crate::{user::User, world::World};
@@ -16,9 +16,9 @@ async fn drip(user: &User, project: &Project, count: usize) -> (Vec<Upload>, Joi
     for _ in 0..count {
         let upload = begin(user, project, 100).await.unwrap();
         let beginning = stream::iter(messages(&upload, 0, b"slow"));
-        let beats = stream::unfold((), |()| async {
-            sleep(Duration::from_secs(1)).await;
-            Some((AppendUploadRequest { chunk: "x".into(), ..Default::default() }, ()))
+        let beats = stream::unfold(interval(Duration::from_secs(1)), |mut seconds| async move {
+            seconds.tick().await;
+            Some((AppendUploadRequest { chunk: "x".into(), ..Default::default() }, seconds))
         });
         let (mut files, request) = (user.files(), user.call(beginning.chain(beats)));
         requests.spawn(async move {
