@@ -32,7 +32,7 @@ macro_rules! days_of {
     };
 }
 
-/// The test cases of a ranking are its candidates.
+/// The selection of the candidates with their own scores.
 const CANDIDATES: &str = "select test_case_id, score from candidate";
 
 /// The SQL of a ranking.

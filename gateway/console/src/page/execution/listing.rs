@@ -1,4 +1,4 @@
-//! Results of an execution, and how a page shows them.
+//! Choice of the results of an execution that a page lists.
 
 use super::{
     filter::{Filter, Tab},
