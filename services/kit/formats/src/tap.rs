@@ -5,6 +5,7 @@
 
 mod buffered;
 mod files;
+mod numbers;
 mod point;
 
 use std::io::BufRead;
@@ -13,6 +14,7 @@ use assay_proto::{Fault, TestResult};
 
 use self::{
     buffered::Buffered,
+    numbers::Numbers,
     point::{Point, plan},
 };
 use crate::{
@@ -88,6 +90,7 @@ struct Level {
     count: usize,
     /// Number of tests in front of the plan.
     before_plan: usize,
+    numbers: Numbers,
     has_failures: bool,
 }
 
@@ -221,6 +224,8 @@ impl Report<'_> {
         self.levels.truncate(level + 1);
         let parent = self.level(level);
         parent.count += 1;
+        // A point without a number has that of its place.
+        parent.numbers.add(point.number().unwrap_or(parent.count));
         parent.has_failures |= is_failed || own.has_failures;
         if !is_suite {
             let (class, name) = (shortened(&suites.join(" > ")), named(point.name()));

@@ -256,8 +256,9 @@ fn identify(definitions: &HashMap<String, Definition>, id: &str, test: &mut Test
     test.class.clone_from(class);
 }
 
+/// Whether an element is a result, such as `UnitTestResult` or `WebTestResult`.
 fn is_result(name: &str) -> bool {
-    matches!(name, "UnitTestResult" | "TestResultAggregation" | "GenericTestResult")
+    name == "TestResultAggregation" || name.ends_with("TestResult")
 }
 
 fn result(attributes: &Attributes<'_>) -> Open {

@@ -1,10 +1,10 @@
 //! A file with its tests, while its object is open.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, fmt};
 
 use serde::{
-    Deserialize,
-    de::{Error, IgnoredAny, MapAccess, SeqAccess},
+    Deserialize, Deserializer,
+    de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 
 use super::{Found, Tool, case::Case};
@@ -45,6 +45,34 @@ pub(super) struct File<'o, 's> {
 struct ExecError {
     message: Text<MESSAGE>,
     stack: Text<TEXT>,
+}
+
+/// An error, which is only its text if a transformer such as ts-jest has failed.
+struct ErrorOrText(ExecError);
+
+impl<'de> Deserialize<'de> for ErrorOrText {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        value.deserialize_any(ErrorVisitor)
+    }
+}
+
+struct ErrorVisitor;
+
+impl<'de> Visitor<'de> for ErrorVisitor {
+    type Value = ErrorOrText;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an error or its text")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<ErrorOrText, E> {
+        let message = Text(beginning(text, MESSAGE));
+        Ok(ErrorOrText(ExecError { message, ..ExecError::default() }))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ErrorOrText, A::Error> {
+        ExecError::deserialize(MapAccessDeserializer::new(map)).map(ErrorOrText)
+    }
 }
 
 impl<'o, 's> File<'o, 's> {
@@ -147,15 +175,16 @@ impl Members for File<'_, '_> {
         match name {
             "name" | "testFilePath" => self.path = map.next_value()?,
             "status" => self.status = map.next_value()?,
-            "message" => self.message = map.next_value()?,
+            "message" | "failureMessage" => self.message = map.next_value()?,
             "startTime" => self.start = map.next_value()?,
             "testExecError" => {
-                if let Some(ExecError { message, stack }) = map.next_value()? {
+                if let Some(ErrorOrText(ExecError { message, stack })) = map.next_value()? {
                     let text = if stack.0.is_empty() { &message.0 } else { &stack.0 };
                     self.failure = Some(javascript_problem(Nature::Error, text));
                 }
             }
-            "assertionResults" => return map.next_value_seed(Array(self)),
+            // The second one is that of reporters, which write the result as they get it.
+            "assertionResults" | "testResults" => return map.next_value_seed(Array(self)),
             _ => _ = map.next_value::<IgnoredAny>()?,
         }
         Ok(())

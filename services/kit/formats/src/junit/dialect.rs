@@ -31,6 +31,10 @@ const GRADLE: [&str; 8] =
 const JUNIT_REPORT: [&str; 9] =
     ["id", "name", "package", "tests", "errors", "failures", "hostname", "timestamp", "time"];
 
+/// Attributes of a suite that only doctest writes in this way. The last three depend on its options.
+const DOCTEST: [&str; 7] =
+    ["name", "errors", "failures", "tests", "time", "timestamp", "doctest_version"];
+
 /// How the names of suites of cucumber-rs begin, which uses that library.
 const FEATURE: &str = "Feature: ";
 
@@ -49,6 +53,9 @@ pub(super) enum Dialect {
     Assertions,
     /// Mocha: only the root element counts skipped tests, which are not listed.
     Mocha,
+    /// Qt Test: the failures and errors of a suite count messages, also warnings and those of tests that are known to
+    /// fail.
+    Qt,
     /// Vitest: tests that did not run are listed like others, with a duration of 0.
     Vitest,
     /// Cucumber for Rust: names have the place of the scenario, and attempts are tests of the same name.
@@ -86,7 +93,7 @@ impl Dialect {
             Self::Rerun
         } else if names == JUNIT_REPORT && suite.name.starts_with(FEATURE) {
             Self::CucumberRs
-        } else if names == NEWMAN || suite.host == "tbd" || suite.name == "doctest_tests" {
+        } else if names == NEWMAN || suite.host == "tbd" || is_of_doctest(&names) {
             Self::Assertions
         } else {
             self
@@ -99,6 +106,7 @@ impl Dialect {
         match (self, name) {
             (Self::Other | Self::Node, "go.version") if suite.host.is_empty() => Self::Rerun,
             (Self::Other | Self::Node, "Execution") => Self::Assay,
+            (Self::Other | Self::Node, "QTestVersion") => Self::Qt,
             _ => self,
         }
     }
@@ -117,6 +125,7 @@ impl Dialect {
         match self {
             Self::Assertions | Self::Pytest => Claims { tests: None, ..suite.claims },
             Self::Mocha if !suite.is_root => Claims { tests: None, ..suite.claims },
+            Self::Qt => Claims { failures: None, ..suite.claims },
             _ => suite.claims,
         }
     }
@@ -169,6 +178,14 @@ fn names(attributes: &Attributes<'_>, expected: &str) -> (Vec<String>, bool) {
         has_name |= name == "name" && value == expected;
     });
     (names, has_name)
+}
+
+/// Whether the attributes of a suite are those of doctest.
+fn is_of_doctest(names: &[String]) -> bool {
+    let mut expected = DOCTEST.iter();
+    names.len() >= 4
+        && names[..4] == DOCTEST[..4]
+        && names.iter().all(|name| expected.any(|one| one == name))
 }
 
 /// Makes the browser that the class of a test begins with a parameter, without its version.

@@ -9,6 +9,8 @@ use crate::{
 /// A test point, such as `not ok 2 - refuses # TODO not yet`.
 pub(super) struct Point {
     is_ok: bool,
+    /// Number, unless the line has none.
+    number: Option<usize>,
     name: String,
     seconds: f64,
     /// Reason of a directive to skip the test, or not to expect it to pass.
@@ -57,6 +59,7 @@ impl Point {
         let name = if name.is_empty() { number } else { name };
         Some(Self {
             is_ok,
+            number: number.parse().ok(),
             name: named(&name.replace("\\#", "#")),
             seconds: commented.or(timed).unwrap_or_default(),
             directive: directive.map(|reason| beginning(reason, MESSAGE)),
@@ -74,6 +77,10 @@ impl Point {
         if std::mem::take(&mut self.is_open) {
             self.name.push_str(" {");
         }
+    }
+
+    pub(super) fn number(&self) -> Option<usize> {
+        self.number
     }
 
     pub(super) fn name(&self) -> &str {

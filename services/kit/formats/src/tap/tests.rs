@@ -179,3 +179,26 @@ fn durations_are_not_part_of_names() {
         .unwrap();
     }
 }
+
+#[test]
+fn numbers_that_are_not_those_of_the_plan_fail_the_run() {
+    let of = |numbers: &str| {
+        let points: Vec<_> = numbers.split(' ').map(|number| format!("ok {number}\n")).collect();
+        let file = format!("1..{}\n{}", points.len(), points.concat());
+        outline(&file).iter().any(|line| line.starts_with("Error Test run"))
+    };
+    for (numbers, fails) in [
+        ("1 2 3 4 5", false),
+        ("3 1 2", false),
+        ("1 2 3 4 6", true),
+        ("1 2 3 4 4", true),
+        ("1 1 1", true),
+        ("1 2 3 0 5", true),
+        // The sum is that of the plan.
+        ("1 2 2 5 5", true),
+    ] {
+        assert_eq!(of(numbers), fails, "{numbers}");
+    }
+    assert_eq!(outline("1..2\nok\nok 2 - b\n").len(), 2, "numbers are optional");
+    assert_eq!(outline("1..2\nok 3\nok\n").len(), 3, "the second one is 2");
+}

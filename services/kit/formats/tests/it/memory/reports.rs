@@ -175,7 +175,7 @@ pub(super) fn lines() -> Vec<Report> {
             // Each test is a file with a plan of its own.
             test: |number| {
                 format!(
-                    "TAP version 14\n1..1\nnot ok {number} - t{number}\n  ---\n  {}\n  ...\n",
+                    "TAP version 14\n1..1\nnot ok 1 - t{number}\n  ---\n  {}\n  ...\n",
                     text(number).replace('|', "\n  ")
                 )
             },

@@ -155,3 +155,61 @@ fn skipped_tests_that_are_counted_and_not_listed_are_a_note() {
     assert_eq!(outline(&tests.into_tests()), ["Passed c.adds"]);
     assert_eq!(notes, ["2 skipped tests are counted, but not listed."]);
 }
+
+/// Returns the outline of a file.
+fn outline_of(file: &str) -> Vec<String> {
+    let mut tests = Collected::default();
+    read(file.as_bytes(), &mut tests).unwrap();
+    outline(&tests.into_tests())
+}
+
+#[test]
+fn doctest_counts_assertions_whatever_the_program_is_called() {
+    let cases = "<testcase classname='shop.cpp' name='adds' time='0.1' status='run'/>\
+        <testcase classname='shop.cpp' name='pays' time='0.1' status='run'/>";
+    let of_doctest = "name='shop' errors='0' failures='0' tests='16'";
+    for (attributes, is_doctest) in [
+        (of_doctest, true),
+        (&format!("{of_doctest} time='0.2' timestamp='2026-11-20T11:00:00Z'"), true),
+        (&format!("{of_doctest} doctest_version='2.4.11'"), true),
+        (&format!("{of_doctest} hostname='ci'"), false),
+        ("name='shop' tests='16' errors='0' failures='0'", false),
+    ] {
+        let file = format!("<testsuites><testsuite {attributes}>{cases}</testsuite></testsuites>");
+        let found = outline_of(&file);
+        assert_eq!(found[..2], ["Passed shop.cpp.adds", "Passed shop.cpp.pays"]);
+        assert_eq!(found.len(), if is_doctest { 2 } else { 3 }, "{attributes}: {found:?}");
+    }
+}
+
+#[test]
+fn qt_test_counts_warnings_as_errors_and_blacklisted_tests_as_failures() {
+    let file = |cases: &str| {
+        format!(
+            "<testsuite name='tst_Shop' timestamp='2026-11-20T11:00:00' tests='2' failures='1' errors='8' time='0.1'>\
+             <properties><property name='QTestVersion' value='6.2.0'/></properties>{cases}</testsuite>"
+        )
+    };
+    let green = "<testcase name='adds' result='pass' time='0.1'/>\
+        <testcase name='pays' result='bfail' time='0.1'><!-- type=\"qwarn\" message=\"slow\" --></testcase>";
+    assert_eq!(outline_of(&file(green)), ["Passed tst_Shop.adds", "Passed tst_Shop.pays"]);
+    let cut = "<testcase name='adds' result='pass' time='0.1'/>";
+    assert_eq!(outline_of(&file(cut)), ["Passed tst_Shop.adds", "Aborted tst_Shop"]);
+}
+
+#[test]
+fn results_of_jest_are_read_as_reporters_get_them() {
+    let file = |error: &str| {
+        format!(
+            r#"{{"numRuntimeErrorTestSuites": 0, "numTotalTestSuites": 1, "numTotalTests": 1, "numFailedTests": 0,
+                "testResults": [{{"testFilePath": "/shop/cart.test.js", "failureMessage": null, "testExecError": {error},
+                "testResults": [{{"ancestorTitles": ["cart"], "title": "adds", "status": "passed"}}]}}]}}"#
+        )
+    };
+    assert_eq!(outline_of(&file("null")), ["Passed cart adds.cart adds"]);
+    for error in [r#""adds is not a function""#, r#"{"message": "adds is not a function"}"#] {
+        let found = outline_of(&file(error));
+        assert_eq!(found[0], "Passed cart adds.cart adds");
+        assert!(found[1].starts_with("Error "), "{found:?}");
+    }
+}
