@@ -28,7 +28,7 @@ pub(super) async fn resolve(
         Kind::Same(one, other) => (one, other),
     };
     let rules = CauseRules::new(&stored)?;
-    if rules.is_circle(one, other) {
+    if rules.root(other) == one {
         let problem = "must be another cause: this one counts as Fingerprint already";
         return Err(Fault::invalid("SameAs", problem));
     }

@@ -99,7 +99,7 @@ impl Row {
 }
 
 /// Locks the rules of a project until the end of the transaction, so that they change one after the
-/// other, and fails if there are as many as there may be.
+/// other.
 pub async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
