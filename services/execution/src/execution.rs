@@ -6,7 +6,7 @@ mod filter;
 pub(crate) mod idempotency;
 pub(crate) mod list;
 mod open;
-mod reporter;
+pub(crate) mod reporter;
 mod service;
 mod start;
 pub(crate) mod summary;

@@ -22,7 +22,7 @@ use assay_work::Age;
 use sqlx::{PgPool, PgTransaction};
 use tokio::time::sleep;
 
-use crate::queue::Queue;
+use crate::{execution::reporter, queue::Queue};
 
 /// Maximum interval between rounds. Short leases shorten it.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -95,6 +95,9 @@ impl Reconciler {
         if state.has_ended() {
             lease::store::cancel_all(&mut tx, customer, id).await?;
         } else if execution::store::is_overdue(&mut tx, customer, id).await? {
+            let expected = state.execution.reporters;
+            state.unreached.missing_reporters =
+                reporter::count_missing(&mut tx, customer, id, expected).await?;
             end_execution(&mut tx, customer, &mut state, Ending::Aborted).await?;
         } else {
             let schedules = lease::store::expire(&mut tx, customer, id).await?;
@@ -159,7 +162,7 @@ impl Reconciler {
             "Given up: {} engines began this test and did not renew their leases.",
             self.settings.lease_losses
         );
-        let ending = if stopping { Ending::Canceled } else { Ending::EngineFailure(&comment) };
+        let ending = if stopping { Ending::Stopped } else { Ending::EngineFailure(&comment) };
         let finished = end_reports(tx, customer, state, &mut reports, ending).await?;
         if !stopping {
             test_report::store::comment(tx, customer, &ids, &comment).await?;

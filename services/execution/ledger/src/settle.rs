@@ -1,11 +1,15 @@
 //! The consequences of results for an execution: its counts, its status, its schedules and the
 //! events.
 //!
-//! Everything that changes a report goes through this module, under the lock of the row of its execution.
-//! The lock is the only one: reports, instances and failures are written by its holder alone, so counts can
-//! be changed by differences, and a revision is published once. The order of the statements is instances,
+//! Results that are added to a stored execution go through this module, under the lock of the row of the
+//! execution. The lock is the only one: reports, instances and failures are written by its holder alone, so counts
+//! can be changed by differences, and a revision is published once. The order of the statements is instances,
 //! failures, change, mutes, reports, execution, events, since each depends on those before it. All are in
 //! the transaction of the caller: a crash before its commit leaves nothing.
+//!
+//! Two writers stand beside it. An upload creates its execution complete, so nobody else sees the rows before the
+//! commit: it inserts the execution first, to which the others refer, and the reports when they have been judged.
+//! A review changes a report that has ended, under the same lock.
 
 pub mod events;
 mod first_failure;
@@ -204,7 +208,7 @@ pub async fn settle(
     }
     if state.is_stopping() {
         let mut reports = not_started(tx, customer, state, id).await?;
-        finished.extend(end_reports(tx, customer, state, &mut reports, Ending::Canceled).await?);
+        finished.extend(end_reports(tx, customer, state, &mut reports, Ending::Stopped).await?);
     }
     let mut action = ExecutionAction::Progressed;
     if state.is_dispatched() && state.statistic.test_cases_pending == 0 {
@@ -247,6 +251,7 @@ pub async fn end_reports(
     for report in &mut *reports {
         report.end(ending);
         state.end_report(report.result());
+        state.unreached.stopped_test_cases += i32::from(ending == Ending::Stopped);
     }
     failure::store::insert_of_engines(tx, customer, state, reports).await?;
     save_reports(tx, customer, state, reports).await?;

@@ -77,7 +77,7 @@ pub(crate) async fn complete(
         let ending = if input.engine_failure {
             Ending::EngineFailure(comment)
         } else if lease.execution.is_stopping() {
-            Ending::Canceled
+            Ending::Stopped
         } else {
             Ending::Aborted
         };
@@ -142,7 +142,7 @@ pub(crate) async fn release(
     lease::store::end(&mut tx, customer, id, "Released").await?;
     let report = lease.report(&mut tx, customer).await?;
     if lease.execution.is_stopping() && report.is_pending() {
-        end_report(&mut tx, customer, &mut lease.execution, report, Ending::Canceled).await?;
+        end_report(&mut tx, customer, &mut lease.execution, report, Ending::Stopped).await?;
     } else {
         requeue(&mut tx, customer, &lease.schedule).await?;
     }

@@ -1,7 +1,10 @@
 //! Ended executions with what their verdicts depend on, in PostgreSQL. Every statement is bound to one
 //! customer.
 
-use assay_ledger::verdict::store::{REQUIRED, changes_of, not_executed};
+use assay_ledger::{
+    progress::execution::Unreached,
+    verdict::store::{REQUIRED, changes_of, not_executed},
+};
 use assay_proto::{
     CustomerId, ExecutionStatistic, Fault, TestSetId, Timestamp, catalog::Gate,
     execution::BacktestDifference,
@@ -33,12 +36,12 @@ pub(super) async fn ended(
     gate: &Gate,
 ) -> Result<Vec<Stored>, Fault> {
     let (columns, statistic) = (BacktestDifference::COLUMNS, ExecutionStatistic::COLUMNS);
-    let changes = changes_of("e.id");
+    let (changes, unreached) = (changes_of("e.id"), Unreached::COLUMNS);
     let required = format!("array({REQUIRED} union select unnest($8::text[]))");
     let not_executed = not_executed("e.id", &required);
     let (first, last) = selected.period.ids();
     let ended = sqlx::query_as(AssertSqlSafe(format!(
-        "select {columns}, {statistic}, id, status, gate, environment_id, commit, baseline,
+        "select {columns}, {statistic}, {unreached}, id, status, gate, environment_id, commit, baseline,
                 changes.*, array({not_executed}) as not_executed
          from (
              select * from {OF_SET}

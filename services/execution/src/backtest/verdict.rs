@@ -2,9 +2,13 @@
 
 use std::collections::HashSet;
 
-use assay_ledger::change::{
-    replay::{Ended, Failures},
-    rule,
+use assay_ledger::{
+    change::{
+        replay::{Ended, Failures},
+        rule,
+    },
+    progress::execution::Unreached,
+    verdict::rules::Facts,
 };
 use assay_proto::{
     EnumColumn, EnvironmentId, ExecutionId, ExecutionStatistic, ExecutionStatus,
@@ -13,8 +17,6 @@ use assay_proto::{
 };
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
-
-use assay_ledger::verdict::rules::Facts;
 
 /// An ended execution as it is stored.
 #[derive(FromRow)]
@@ -32,6 +34,8 @@ pub(super) struct Stored {
     new_failures: i32,
     /// The test cases without a result, of those that its gate or the replayed one requires.
     not_executed: Vec<String>,
+    #[sqlx(flatten)]
+    unreached: Unreached,
     environment_id: Option<EnvironmentId>,
     commit: Option<String>,
     baseline: Vec<Uuid>,
@@ -97,6 +101,7 @@ impl Stored {
             changes: &counts.changes,
             new_failures: counts.new_failures,
             not_executed,
+            unreached: self.unreached,
         }
     }
 }

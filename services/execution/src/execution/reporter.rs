@@ -46,3 +46,17 @@ pub(super) async fn count(
     );
     Ok(count.bind(customer).bind(execution).fetch_one(&mut **tx).await?)
 }
+
+/// Counts the reporters of a locked execution that have not completed, of those that have joined or were expected.
+pub(crate) async fn count_missing(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    expected: Option<i32>,
+) -> Result<i32, Fault> {
+    let count = sqlx::query_scalar(
+        "select (greatest(count(*), $3) - count(completed_at))::int from reporter
+         where customer_id = $1 and execution_id = $2",
+    );
+    Ok(count.bind(customer).bind(execution).bind(expected).fetch_one(&mut **tx).await?)
+}

@@ -34,7 +34,7 @@ pub(crate) async fn of_summary(
 ) -> Result<Verdict, Fault> {
     let entry = summary.execution.unwrap_or_default();
     let changes = summary.changes.unwrap_or_default();
-    let gate = store::gate(db, customer, id).await?;
+    let store::Judged { gate, unreached } = store::judged(db, customer, id).await?;
     let missing = store::not_executed(db, customer, id, &gate.required_test_cases).await?;
     let new = store::new_failures(db, customer, id).await?;
     let statistic = entry.statistic.clone().unwrap_or_default();
@@ -44,6 +44,7 @@ pub(crate) async fn of_summary(
         changes: &changes,
         new_failures: new.count,
         not_executed: &missing,
+        unreached,
     };
     let rules = facts.outcomes(&gate);
     let state = rules::state(rules.as_deref());

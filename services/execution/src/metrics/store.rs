@@ -2,6 +2,7 @@
 
 use assay_ledger::{
     deletion::records::is_not_deleted,
+    progress::execution::Unreached,
     verdict::{
         rules::{Facts, state},
         store::{REQUIRED, changes_of, not_executed},
@@ -36,6 +37,8 @@ struct Row {
     status: i32,
     gate: Json<Gate>,
     new_failures: i32,
+    #[sqlx(flatten)]
+    unreached: Unreached,
     /// One of the required test cases without a result.
     not_executed: Vec<String>,
     /// The number of series.
@@ -50,6 +53,7 @@ impl From<Row> for TestSetOutcome {
             changes: &row.changes,
             new_failures: row.new_failures,
             not_executed: &row.not_executed,
+            unreached: row.unreached,
         };
         let verdict = state(facts.outcomes(&row.gate).as_deref()).into();
         let (statistic, changes) = (Some(row.statistic), Some(row.changes));
@@ -67,7 +71,7 @@ pub(super) async fn outcomes(
     branch: &str,
 ) -> Result<(Vec<TestSetOutcome>, i32), Fault> {
     let (columns, statistic) = (TestSetOutcome::COLUMNS, ExecutionStatistic::COLUMNS);
-    let changes = changes_of("e.id");
+    let (changes, unreached) = (changes_of("e.id"), Unreached::COLUMNS);
     let not_executed = not_executed("e.id", &format!("array({REQUIRED})"));
     let is_not_deleted = is_not_deleted("$2", "test_set");
     let next = |after: &str| {
@@ -77,7 +81,7 @@ pub(super) async fn outcomes(
                  from execution e
                  where e.customer_id = $1 and e.project_id = $2
                    and coalesce(e.branch, '') = branch.name
-                   and e.status in ('Completed', 'Canceled') {after}
+                   and e.status in ('Completed', 'Canceled') and not e.is_merged {after}
                  order by e.test_set_id desc, {ENVIRONMENT} desc, e.id desc
                  limit 1
              ) as last"
@@ -104,7 +108,7 @@ pub(super) async fn outcomes(
              order by id desc
              limit {MOST}
          )
-         select {columns}, {statistic}, e.status, e.gate, changes.*,
+         select {columns}, {statistic}, {unreached}, e.status, e.gate, changes.*,
                 array({not_executed} limit 1) as not_executed, series
          from latest
          join live_execution e on e.customer_id = $1 and e.id = latest.execution

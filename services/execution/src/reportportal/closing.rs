@@ -2,9 +2,10 @@
 //!
 //! A launch is taken with a lease, and its attempt is counted before the work begins: requests that no
 //! program survives are given up after some attempts, and kept as artifacts. Only the last step writes
-//! results: one transaction, which first ends the launch up to the last request that was read. If a request
-//! has arrived since, that step fails and the launch stays due. So a crash at any point repeats the whole, and
-//! repeating it finds the files of logs by their names and changes nothing else.
+//! results: one transaction writes them, ends the execution, and last ends the launch up to the last request that
+//! was read. If a request has arrived since, the last statement changes no row, all of it is rolled back, and the
+//! launch stays due. So a crash at any point repeats the whole, and repeating it finds the files of logs by their
+//! names and changes nothing else.
 
 use assay_database::begin;
 use assay_formats::reportportal::{Launch, Launched};

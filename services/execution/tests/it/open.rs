@@ -7,12 +7,15 @@ mod past;
 use anyhow::Result;
 use assay_proto::{
     ExecutionStatus, TestResult,
-    execution::{Execution, OpenExecutionInput},
+    execution::{Execution, OpenExecutionInput, VerdictState},
 };
 use serde_json::{Value, json};
 use tonic::Code;
 
-use crate::world::{World, fields, reason};
+use crate::{
+    judgement::verdict,
+    world::{World, fields, reason},
+};
 
 /// Returns the project and the test set of the world, with a key.
 fn by_name(key: &str) -> OpenExecutionInput {
@@ -105,6 +108,39 @@ async fn announced_tests_without_a_result_are_aborted_after_the_grace_period() -
     assert_eq!(instances.len(), 1);
     assert_eq!(instances[0].result(), TestResult::Aborted);
     assert_eq!(world.differences().await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_execution_that_lacks_a_reporter_at_the_end_of_its_grace_period_does_not_pass()
+-> Result<()> {
+    for (expected, completed, missing) in
+        [(Some(3), true, "2 reporters"), (None, false, "1 reporter")]
+    {
+        let world = World::new().await?;
+        let input = OpenExecutionInput { reporters: expected, ..by_name("run-7") };
+        let execution = world.open(by("shard-1", input)).await?;
+        world.report(&execution.id, json!([passed("a")])).await?;
+        if completed {
+            world.complete_as(&execution.id, "shard-1").await?;
+        }
+        world.change("update execution set deadline = now()").await?;
+        world.reconcile().await?;
+
+        let ended = world.execution(&execution.id).await?;
+        assert_eq!(ended.status(), ExecutionStatus::Completed);
+        let verdict = verdict(&world, &ended).await?;
+        assert_eq!(verdict.state(), VerdictState::Failed);
+        assert_eq!(verdict.rules[0].message, format!("{missing} did not complete"));
+        assert_eq!(world.differences().await?, 0);
+    }
+
+    // Somebody who completes the execution says that it is complete.
+    let world = World::new().await?;
+    let execution = world.open(by("shard-1", by_name("run-7"))).await?;
+    world.report(&execution.id, json!([passed("a")])).await?;
+    let ended = world.complete(&execution.id).await?;
+    assert_eq!(verdict(&world, &ended).await?.state(), VerdictState::Passed);
     Ok(())
 }
 

@@ -152,6 +152,17 @@ async fn each_owner_of_failing_or_fixed_tests_has_a_trend_of_its_own() -> Result
         assert_eq!((&ended["Trend"], Value::Object(found)), (&json!(trend), expected));
     }
 
+    // Another spelling is the same owner.
+    run(&world, "main", json!([ada(failed("a", "lost")), depot(passed("d"))])).await?;
+    let spelled = owned(failed("a", "lost"), &["ada"]);
+    run(&world, "main", json!([spelled, owned(failed("d", "gone"), &["ADA"])])).await?;
+    let ended = ends(&world).await?.pop().context("an end")?;
+    assert_eq!(ended["OwnerTrends"], json!([{ "Owner": "ADA", "Trend": "Worse" }]));
+    run(&world, "main", json!([owned(failed("a", "lost"), &["ADA"]), passed("d")])).await?;
+    let ended = ends(&world).await?.pop().context("an end")?;
+    assert_eq!(ended["OwnerTrends"], json!([{ "Owner": "ADA", "Trend": "Same" }]));
+    run(&world, "main", json!([ada(passed("a")), depot(passed("d"))])).await?;
+
     // Known failures of the default branch do not count as new on the first run of another one.
     run(&world, "main", json!([ada(failed("a", "lost")), depot(passed("d"))])).await?;
     run(&world, "feature", json!([ada(failed("a", "lost")), depot(passed("d"))])).await?;

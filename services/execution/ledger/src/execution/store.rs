@@ -23,7 +23,7 @@ pub use self::{
     waiting::{mark_waited, waiting},
 };
 use super::rules::MOST_NOTES;
-use crate::progress::execution::ExecutionState;
+use crate::progress::execution::{ExecutionState, Unreached};
 
 /// The SQLSTATE of a lock that was not acquired within the lock timeout.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
@@ -40,9 +40,11 @@ pub const OF_REPORTS: &str = "(
 /// Reads the states of executions. `rest` selects them.
 fn select(rest: &'static str) -> QueryAs<'static, Postgres, ExecutionState, PgArguments> {
     let (columns, statistic) = (Execution::COLUMNS, ExecutionStatistic::COLUMNS);
+    let unreached = Unreached::COLUMNS;
     sqlx::query_as(AssertSqlSafe(format!(
         "select {columns}, {statistic}, mode, request_user_id, start_date_time, finish_date_time,
-                total_duration_in_sec, baseline, revision, past_end, is_canceled, has_failed
+                total_duration_in_sec, baseline, revision, past_end, is_canceled, {unreached},
+                has_failed
          from live_execution {rest}"
     )))
 }
@@ -158,7 +160,7 @@ pub async fn save(
              test_cases_aborted = $7, test_cases_with_error = $8, test_cases_passed = $9,
              test_cases_failed = $10, start_date_time = $11, finish_date_time = $12,
              total_duration_in_sec = $13, revision = $14, test_cases_total = $15, is_canceled = $16,
-             has_failed = $17,
+             has_failed = $17, missing_reporters = $18, stopped_test_cases = $19,
              deadline = case when is_open
                  then least(last_deadline, now() + make_interval(secs => grace_in_sec))
                  else deadline end,
@@ -183,6 +185,8 @@ pub async fn save(
     .bind(statistic.test_cases_total)
     .bind(state.is_canceled)
     .bind(state.has_failed)
+    .bind(state.unreached.missing_reporters)
+    .bind(state.unreached.stopped_test_cases)
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -30,6 +30,22 @@ const COUNTED: [TestResult; 5] = [
     TestResult::Aborted,
 ];
 
+/// Numbers of reporters and test cases that an execution has not reached although it has ended. Unless they are 0, it
+/// does not pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, sqlx::FromRow)]
+pub struct Unreached {
+    /// Number of reporters that had joined or were expected, and had not completed at the end of the grace period or at
+    /// the deadline.
+    pub missing_reporters: i32,
+    /// Number of test cases that were not run to their end because a failure has stopped the execution.
+    pub stopped_test_cases: i32,
+}
+
+impl Unreached {
+    /// The columns of the table `execution` with these fields.
+    pub const COLUMNS: &str = "missing_reporters, stopped_test_cases";
+}
+
 /// An execution without its test reports.
 #[derive(Clone, Debug, Default, sqlx::FromRow)]
 pub struct ExecutionState {
@@ -44,11 +60,14 @@ pub struct ExecutionState {
     pub start_date_time: Option<Timestamp>,
     pub finish_date_time: Option<Timestamp>,
     pub total_duration_in_sec: f64,
-    /// The executions of its series that results are compared with, the latest first.
+    /// The executions that results are compared with: those of its series, the latest first, then those of the
+    /// default branch, the latest first.
     pub baseline: Vec<Uuid>,
     pub revision: i64,
     /// Whether a user has canceled it.
     pub is_canceled: bool,
+    #[sqlx(flatten)]
+    pub unreached: Unreached,
     /// Whether a test case has failed that is not muted.
     pub has_failed: bool,
     /// That test case, if it has failed in this transaction.

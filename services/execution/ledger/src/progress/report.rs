@@ -25,6 +25,8 @@ pub enum Ending<'r> {
     Aborted,
     /// The missing instances are no longer to be run.
     Canceled,
+    /// The missing instances are no longer to be run, because a failure has stopped the execution.
+    Stopped,
     /// The engine failed or stopped renewing its lease, for this reason.
     EngineFailure(&'r str),
 }
@@ -33,7 +35,7 @@ impl Ending<'_> {
     pub fn result(self) -> TestResult {
         match self {
             Self::Aborted => TestResult::Aborted,
-            Self::Canceled => TestResult::Canceled,
+            Self::Canceled | Self::Stopped => TestResult::Canceled,
             Self::EngineFailure(_) => TestResult::Error,
         }
     }
@@ -45,14 +47,14 @@ const OWNER: &str = "owner";
 /// Maximum number of owners of a test.
 const MOST_OWNERS: usize = 10;
 
-/// Returns the owners that labels name: each once, on one line, in one order.
+/// Returns the owners that labels name: each once in any case of the letters from A to Z, on one line, in one order.
 fn owners(labels: &[Label]) -> Vec<String> {
     let owners = labels.iter().filter(|label| label.name.eq_ignore_ascii_case(OWNER));
     let mut owners: Vec<_> =
         owners.map(|label| label.value.replace(char::is_control, " ").trim().to_owned()).collect();
     owners.retain(|owner| !owner.is_empty());
-    owners.sort_unstable();
-    owners.dedup();
+    owners.sort_by_cached_key(|owner| (owner.to_ascii_lowercase(), owner.clone()));
+    owners.dedup_by(|one, other| one.eq_ignore_ascii_case(other));
     owners.truncate(MOST_OWNERS);
     owners
 }

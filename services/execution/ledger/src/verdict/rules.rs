@@ -7,6 +7,8 @@ use assay_proto::{
     execution::{ChangeCounts, RuleOutcome, VerdictState},
 };
 
+use crate::progress::execution::Unreached;
+
 /// Maximum number of test cases that a message lists.
 const MOST_LISTED: usize = 5;
 
@@ -20,6 +22,7 @@ pub struct Facts<'f> {
     pub new_failures: i32,
     /// The required test cases without a result.
     pub not_executed: &'f [String],
+    pub unreached: Unreached,
 }
 
 impl Facts<'_> {
@@ -55,10 +58,15 @@ impl Facts<'_> {
     /// Applies always: an execution that broke off says nothing about what it did not reach.
     fn complete(self) -> RuleOutcome {
         let aborted = self.statistic.test_cases_aborted;
+        let Unreached { missing_reporters, stopped_test_cases } = self.unreached;
         let (is_met, message) = if self.status == ExecutionStatus::Canceled {
             (false, "the execution was canceled".to_owned())
         } else if aborted > 0 {
             (false, format!("{} aborted", test_cases(aborted)))
+        } else if missing_reporters > 0 {
+            (false, format!("{} did not complete", number(missing_reporters, "reporter")))
+        } else if stopped_test_cases > 0 {
+            (false, format!("{} not run after a failure", test_cases(stopped_test_cases)))
         } else if self.executed() == 0 {
             (false, "no test case was executed".to_owned())
         } else {
@@ -183,6 +191,7 @@ mod tests {
             changes: &changes,
             new_failures: 0,
             not_executed: &[],
+            unreached: Unreached::default(),
         };
         assert_eq!(unmet(facts, &gate()), Vec::<String>::new());
 
@@ -224,6 +233,7 @@ mod tests {
                 changes: &ChangeCounts::default(),
                 new_failures: 0,
                 not_executed: &[],
+                unreached: Unreached::default(),
             };
             let RuleOutcome { is_met, message, .. } = facts.pass_rate(least);
             (is_met, message)
@@ -257,6 +267,7 @@ mod tests {
                 changes: &ChangeCounts { muted, ..Default::default() },
                 new_failures: failed,
                 not_executed: &[],
+                unreached: Unreached::default(),
             };
             assert_eq!(unmet(facts, &allowing), expected, "{failed} failures");
         }
@@ -273,11 +284,17 @@ mod tests {
             changes: &changes,
             new_failures: 0,
             not_executed: &[],
+            unreached: Unreached::default(),
         };
         let complete = |status, statistic| unmet(facts(status, statistic), &gate());
         assert_eq!(complete(ExecutionStatus::Completed, &aborted), ["Complete"]);
         assert_eq!(complete(ExecutionStatus::Completed, &empty), ["Complete"]);
         assert_eq!(complete(ExecutionStatus::Canceled, &passed), ["Complete"]);
+        for (missing_reporters, stopped_test_cases) in [(1, 0), (0, 1)] {
+            let unreached = Unreached { missing_reporters, stopped_test_cases };
+            let facts = Facts { unreached, ..facts(ExecutionStatus::Completed, &passed) };
+            assert_eq!(unmet(facts, &gate()), ["Complete"]);
+        }
         assert!(facts(ExecutionStatus::Running, &passed).outcomes(&gate()).is_none());
     }
 }

@@ -8,7 +8,10 @@ use assay_proto::{
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, types::Json};
 
 use super::{rules::Facts, trend::TestsOfOwner};
-use crate::series::{CONSIDERED, ENDED_BEFORE};
+use crate::{
+    progress::execution::Unreached,
+    series::{CONSIDERED, ENDED_BEFORE},
+};
 
 /// The condition that an execution says something about its tests: it was not canceled, and a test case ran.
 const HAS_RUN: &str = "(status = 'Completed'
@@ -89,6 +92,8 @@ pub(super) struct Read {
     pub(super) gate: Json<Gate>,
     /// The required test cases without a result.
     not_executed: Vec<String>,
+    #[sqlx(flatten)]
+    unreached: Unreached,
     /// Whether it says something about its tests, by [`HAS_RUN`].
     pub(super) has_run: bool,
     /// Whether this is the execution before.
@@ -103,6 +108,7 @@ impl Read {
             changes: &self.changes,
             new_failures: self.new_failures,
             not_executed: &self.not_executed,
+            unreached: self.unreached,
         }
     }
 }
@@ -116,8 +122,10 @@ pub(super) async fn read(
 ) -> Result<(Read, Option<Read>), Fault> {
     let (statistic, changes) = (ExecutionStatistic::COLUMNS, changes_of("e.id"));
     let not_executed = not_executed("e.id", &format!("array({REQUIRED})"));
+    let unreached = Unreached::COLUMNS;
     let read = sqlx::query_as(AssertSqlSafe(format!(
-        "select {statistic}, id, status, gate, changes.*, array({not_executed}) as not_executed,
+        "select {statistic}, id, status, gate, {unreached}, changes.*,
+                array({not_executed}) as not_executed,
                 {HAS_RUN} as has_run, id <> $6::uuid as is_before
          from execution e
          cross join lateral ({changes}) as changes
@@ -145,7 +153,8 @@ pub(super) async fn read(
 }
 
 /// Lists the first owners of those test cases of an ended execution that have failed or were aborted in it and are
-/// not muted, or are fixed, and how the tests of each have ended in it and in the execution before.
+/// not muted, or are fixed, and how the tests of each have ended in it and in the execution before. Owners whose names
+/// differ only in the case of the letters from A to Z are one, as for filters.
 pub(super) async fn owners(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -153,7 +162,7 @@ pub(super) async fn owners(
     before: Option<ExecutionId>,
 ) -> Result<Vec<TestsOfOwner>, Fault> {
     let owners = sqlx::query_as(AssertSqlSafe(format!(
-        "select owner,
+        "select min(owner collate \"C\") as owner,
                 bool_or(is_now and has_failed) as has_failures,
                 bool_or(is_now and {NEW_FAILURE}) as has_new_failures,
                 bool_or(not is_now and has_failed) as had_failures
@@ -164,9 +173,9 @@ pub(super) async fn owners(
              where customer_id = $1 and execution_id = any(array[$2, $3]::uuid[])
          ) as report cross join unnest(owners) as owner
          where has_failed or change = 'Fixed'
-         group by owner
+         group by lower(owner collate \"C\")
          having bool_or(is_now and (has_failed and not is_muted or change = 'Fixed'))
-         order by owner collate \"C\"
+         order by lower(owner collate \"C\")
          limit $4"
     )));
     let owners = owners.bind(customer).bind(execution).bind(before).bind(OWNERS_IN_EVENT);

@@ -86,6 +86,7 @@ mod tests {
     use assay_proto::{ExecutionStatistic, ExecutionStatus, execution::ChangeCounts};
 
     use super::*;
+    use crate::progress::execution::Unreached;
 
     /// Returns the standing of a letter: `P` passed; `K` has only known failures, which its verdict allows; `N` has
     /// new failures that its gate allows; `F` has new failures and a failed verdict; `S` has failed as before, and
@@ -165,6 +166,7 @@ mod tests {
             changes: &ChangeCounts::default(),
             new_failures: 100,
             not_executed: &[],
+            unreached: Unreached::default(),
         };
         let outage = Standing::of(facts, VerdictState::Failed);
         assert_eq!(trend(outage, Some(standing('P'))), Trend::Worse);

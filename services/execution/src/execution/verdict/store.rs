@@ -1,6 +1,9 @@
 //! The rules and failures of executions for their verdicts, in PostgreSQL. Every statement is bound to one customer.
 
-use assay_ledger::verdict::store::{NEW_FAILURE, not_executed as select_not_executed};
+use assay_ledger::{
+    progress::execution::Unreached,
+    verdict::store::{NEW_FAILURE, not_executed as select_not_executed},
+};
 use assay_proto::{CustomerId, ExecutionId, Fault, catalog::Gate, execution::NewFailure};
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, types::Json};
 
@@ -13,15 +16,26 @@ pub(super) struct NewFailures {
     pub(super) first: Vec<NewFailure>,
 }
 
+/// The rules of an execution, and what it has not reached.
+#[derive(FromRow)]
+pub(super) struct Judged {
+    pub(super) gate: Json<Gate>,
+    #[sqlx(flatten)]
+    pub(super) unreached: Unreached,
+}
+
 /// Reads the rules of an execution.
-pub(super) async fn gate(
+pub(super) async fn judged(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     id: ExecutionId,
-) -> Result<Gate, Fault> {
-    let gate = sqlx::query_scalar("select gate from execution where customer_id = $1 and id = $2");
-    let gate: Option<Json<Gate>> = gate.bind(customer).bind(id).fetch_optional(db).await?;
-    Ok(gate.ok_or(Fault::NotFound("execution"))?.0)
+) -> Result<Judged, Fault> {
+    let unreached = Unreached::COLUMNS;
+    let judged = sqlx::query_as(AssertSqlSafe(format!(
+        "select gate, {unreached} from execution where customer_id = $1 and id = $2"
+    )));
+    let judged: Option<Judged> = judged.bind(customer).bind(id).fetch_optional(db).await?;
+    judged.ok_or(Fault::NotFound("execution"))
 }
 
 /// Returns those of the test cases that have neither passed nor failed.

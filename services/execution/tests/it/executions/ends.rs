@@ -2,12 +2,17 @@
 
 use anyhow::Result;
 use assay_proto::{
-    ExecutionStatus, ReportStatus, TestResult, catalog::TestSetInput, execution::Execution,
+    ExecutionStatus, ReportStatus, TestResult,
+    catalog::TestSetInput,
+    execution::{Execution, VerdictState},
 };
 use serde_json::json;
 use tonic::Code;
 
-use crate::world::{World, reason};
+use crate::{
+    judgement::verdict,
+    world::{World, reason},
+};
 
 fn ends(execution: &Execution) -> Vec<(TestResult, ReportStatus)> {
     execution.test_reports.iter().map(|report| (report.result(), report.status())).collect()
@@ -110,6 +115,26 @@ async fn a_failure_cancels_reports_that_have_not_started() -> Result<()> {
     let rest = json!([{ "Identifier": "half", "InstanceNr": 2, "Result": "Passed" }]);
     world.report(&execution.id, rest).await?;
     assert_eq!(counts(&world.complete(&execution.id).await?), [4, 0, 1, 0, 0, 2, 1]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_execution_that_a_failure_has_stopped_does_not_pass_although_the_failure_is_old()
+-> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1), ("b", 1)]).await?;
+    world.stop_on_failure().await?;
+    for is_old in [false, true] {
+        let execution = world.start().await?;
+        let failed = json!([{ "Identifier": "a", "Result": "Failed" }]);
+        world.report(&execution.id, failed).await?;
+        let ended = world.complete(&execution.id).await?;
+        let verdict = verdict(&world, &ended).await?;
+        assert_eq!(verdict.state(), VerdictState::Failed);
+        assert_eq!(verdict.rules[0].message, "1 test case not run after a failure");
+        assert_eq!(verdict.rules[1].is_met, is_old);
+    }
+    assert_eq!(world.differences().await?, 0);
     Ok(())
 }
 

@@ -71,8 +71,8 @@ impl ExecutionState {
         }
     }
 
-    /// Backdates a new execution. Its id has the time of its request, by which lists
-    /// and histories are ordered.
+    /// Backdates a new execution, and replaces its id: ids have the time of the request, by which lists and
+    /// histories are ordered.
     pub fn move_to_past(&mut self, request_time: Timestamp, end: Timestamp) {
         let seconds = u64::try_from(request_time.0.timestamp()).unwrap_or_default();
         let time = numbered(seconds, request_time.0.timestamp_subsec_nanos(), 0);
@@ -95,7 +95,8 @@ impl ExecutionState {
         execution.set_status(ExecutionStatus::Running);
     }
 
-    /// Whether an execution whose default branch is known is of this branch, or of no branch.
+    /// Whether the execution belongs to the default branch of its project, as one without a branch does. Valid only
+    /// where the default branch is known.
     pub fn is_of_default_branch(&self) -> bool {
         self.execution
             .branch

@@ -98,11 +98,8 @@ fn owners_are_the_values_of_labels_owner_in_any_case_each_once_and_in_order() {
         (&[("owner", ""), ("Owner", "  "), ("owner", "\n")], &[]),
         (&[("owner", "Zoë"), ("OWNER", "Ada"), ("oWneR", "Zoë"), ("tag", "x")], &["Ada", "Zoë"]),
         // In the order of code points: that of letters depends on the language.
-        (
-            &[("owner", "ä"), ("owner", "z"), ("owner", "Z"), ("owner", "😀")],
-            &["Z", "z", "ä", "😀"],
-        ),
-        (&[("owner", "Ada"), ("owner", "ada")], &["Ada", "ada"]),
+        (&[("owner", "ä"), ("owner", "z"), ("owner", "Z"), ("owner", "😀")], &["Z", "ä", "😀"]),
+        (&[("owner", "ada"), ("owner", "Ada"), ("owner", "Bob")], &["Ada", "Bob"]),
         (&[("owner", " Checkout\nteam\t"), ("owner", "Checkout team")], &["Checkout team"]),
         (&[("owner", "Ada, Bob")], &["Ada, Bob"]),
     ] {
