@@ -1,7 +1,8 @@
 //! Mutes: failures that do not count, because their causes are known or their test cases are muted.
 //!
-//! Whether a failure is muted is decided once, with what is in force at that moment, and recorded with the
-//! failure. So `verify` and `rebuild` derive the same at any later time, whatever has ended meanwhile.
+//! Whether a failure is muted is decided when it arrives, with what is in force at that moment, and recorded with
+//! the failure. Later results of its report, after the mute has ended, do not change it. So `verify` and `rebuild`
+//! derive the same at any later time.
 
 mod store;
 
@@ -13,9 +14,9 @@ use sqlx::PgTransaction;
 pub use self::store::marked;
 use crate::progress::{execution::ExecutionState, report::TestReportState};
 
-/// Returns the failing reports that are muted, with their tickets: those whose failures are all known at
-/// this moment, and those whose test cases are muted. Marks these failures. This alone decides it, for
-/// results that arrive and for reviews.
+/// Marks the failures of failing reports that are muted at this moment: those that are known, and those of muted test
+/// cases. Returns the reports whose failures are all marked, now or before, with their tickets. This alone decides it,
+/// for results that arrive and for reviews.
 pub async fn muted(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -26,9 +27,7 @@ pub async fn muted(
     if state.is_past() {
         return Ok(HashMap::new());
     }
-    let muted = store::muted(tx, customer, &state.execution.project_id, failing).await?;
-    store::mark(tx, customer, &muted.keys().collect::<Vec<_>>(), true).await?;
-    Ok(muted)
+    store::mute(tx, customer, &state.execution.project_id, failing).await
 }
 
 /// Marks the failures of reports as not muted, after the review that has muted them was taken back.
@@ -37,10 +36,11 @@ pub async fn unmute(
     customer: CustomerId,
     reports: &[&String],
 ) -> Result<(), Fault> {
-    store::mark(tx, customer, reports, false).await
+    store::unmark(tx, customer, reports).await
 }
 
-/// Mutes those of the failing reports that are about to be stored whose failures are muted.
+/// Mutes those of the failing reports that are about to be stored whose failures are muted. The ticket of a review
+/// stays as long as its judgement holds.
 pub async fn mute(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -54,17 +54,16 @@ pub async fn mute(
         .map(|report| report.published.id.clone())
         .collect();
     let mut muted = muted(tx, customer, state, &failing).await?;
-    let mut unmuted = Vec::new();
     for report in &mut changed {
-        match muted.remove(&report.published.id) {
-            Some(ticket) => (report.published.is_muted, report.ticket) = (Some(true), ticket),
-            // A retry has another cause.
-            None if report.is_muted() => {
-                (report.published.is_muted, report.ticket) = (Some(false), String::new());
-                unmuted.push(&report.published.id);
-            }
-            None => {}
+        let ticket = muted.remove(&report.published.id);
+        // A muted report that is not muted any more has a failure with another cause.
+        if ticket.is_none() && !report.is_muted() {
+            continue;
+        }
+        report.published.is_muted = Some(ticket.is_some());
+        if report.judgement.is_none() {
+            report.ticket = ticket.unwrap_or_default();
         }
     }
-    store::mark(tx, customer, &unmuted, false).await
+    Ok(())
 }

@@ -34,7 +34,8 @@ pub(crate) async fn run(world: &World, branch: &str, results: Value) -> Result<E
     Ok(world.complete(&execution.id).await?)
 }
 
-async fn open(world: &World, branch: &str) -> Result<Execution, Status> {
+/// Opens an execution on a branch.
+pub(crate) async fn open(world: &World, branch: &str) -> Result<Execution, Status> {
     let input = OpenExecutionInput {
         project: "Shop".to_owned(),
         test_set: "Nightly".to_owned(),

@@ -20,8 +20,8 @@ struct Reviewed {
     status: i32,
     #[sqlx(try_from = "EnumColumn<ReportStatus>")]
     status_before: i32,
-    /// Whether the review has muted it.
-    is_muted_since: bool,
+    /// Whether it was muted before the review.
+    was_muted: bool,
     /// Whether it has changed since, by results or a repair.
     is_changed: bool,
 }
@@ -56,7 +56,8 @@ pub(in crate::test_report) async fn undo(
     if !known.is_empty() && !caller.may(Permission::Accept) {
         return Err(Fault::Forbidden("this needs the permission Accept".to_owned()));
     }
-    let muted = kept.iter().filter(|report| report.is_muted_since);
+    // The review may have marked failures of a report whose other failures it has not muted.
+    let muted = kept.iter().filter(|report| !report.was_muted);
     let muted: Vec<String> = muted.map(|report| report.id.to_string()).collect();
     mute::unmute(tx, customer, &muted.iter().collect::<Vec<_>>()).await?;
     let ids: Vec<_> = kept.iter().map(|report| report.id).collect();
@@ -77,7 +78,7 @@ async fn reviewed(
 ) -> Result<Vec<Reviewed>, Fault> {
     let reviewed = sqlx::query_as(
         "select id, status, before_review ->> 'Status' as status_before,
-                is_muted and not (before_review ->> 'IsMuted')::bool as is_muted_since,
+                (before_review ->> 'IsMuted')::bool as was_muted,
                 revision <> (before_review ->> 'Revision')::bigint as is_changed
          from test_report
          where customer_id = $1 and execution_id = $2 and review_id = $3

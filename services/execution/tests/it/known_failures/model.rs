@@ -1,7 +1,10 @@
 //! Mutes, compared with a brute-force model: every decision is derived again from a plain list of what was
 //! known at that time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use anyhow::{Result, ensure};
 use assay_proto::{
@@ -20,7 +23,7 @@ use serde_json::{Value, json};
 
 use super::{accepted, create, in_days, known, review, reviewer};
 use crate::{
-    changes::{reports, run, summary},
+    changes::{open, reports, summary},
     judgement::verdict,
     world::World,
 };
@@ -45,6 +48,13 @@ type Results = BTreeMap<(usize, usize), Attempts>;
 #[derive(Clone, Debug)]
 enum Step {
     Run(Results),
+    /// A run in two requests. In between, the end of a known failure is set.
+    RunInTwo {
+        first: Results,
+        known: usize,
+        days: i64,
+        rest: Results,
+    },
     Create(Known),
     /// Sets the end of a known failure.
     Move {
@@ -61,14 +71,21 @@ enum Step {
     },
 }
 
-fn step() -> impl Strategy<Value = Step> {
+/// Results of these variants.
+fn results(variants: Range<usize>) -> impl Strategy<Value = Results> {
     let attempt = prop::option::weighted(0.7, 0..CAUSES.len());
-    let results = btree_map((0..CASES.len(), 0..3_usize), vec(attempt, 1..3), 1..8);
+    btree_map((0..CASES.len(), variants), vec(attempt, 1..3), 1..8)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let days = || prop::sample::select(vec![-1, 1, 30]);
     let known = (0..CAUSES.len(), prop::option::of(0..CASES.len()));
     prop_oneof![
-        5 => results.prop_map(Step::Run),
+        5 => results(0..3).prop_map(Step::Run),
+        3 => (results(0..2), 0..3_usize, days(), results(2..4))
+            .prop_map(|(first, known, days, rest)| Step::RunInTwo { first, known, days, rest }),
         4 => known.prop_map(Step::Create),
-        2 => (0..6_usize, prop::sample::select(vec![-1, 1, 30]))
+        2 => (0..6_usize, days())
             .prop_map(|(known, days)| Step::Move { known, days }),
         1 => (0..6_usize).prop_map(|known| Step::Delete { known }),
         2 => (0..6_usize, 0..CAUSES.len(), any::<bool>())
@@ -85,8 +102,21 @@ struct Model {
     known: Vec<(Known, bool)>,
     /// The causes that were seen, with their test cases.
     seen: BTreeSet<(usize, usize)>,
-    /// The causes of the failing test cases of each execution, and whether they are muted.
-    executions: Vec<BTreeMap<usize, (BTreeSet<usize>, bool)>>,
+    /// The failing test cases of each execution.
+    executions: Vec<BTreeMap<usize, Failing>>,
+}
+
+/// A failing test case: the causes of its variants, and the variants whose failures are muted.
+#[derive(Default)]
+struct Failing {
+    causes: BTreeMap<usize, usize>,
+    muted: BTreeSet<usize>,
+}
+
+impl Failing {
+    fn is_muted(&self) -> bool {
+        self.causes.keys().all(|variant| self.muted.contains(variant))
+    }
 }
 
 impl Model {
@@ -95,31 +125,34 @@ impl Model {
         self.known.iter().any(|(known, in_force)| *in_force && covers(known))
     }
 
-    fn is_muted(&self, case: usize, causes: &BTreeSet<usize>) -> bool {
-        causes.iter().all(|cause| self.is_known(*cause, case))
-    }
-
-    fn run(&mut self, results: &Results) {
-        let mut failing: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-        for ((case, _), attempts) in results {
+    /// Adds results to the last execution. Failures that are muted at this moment stay muted.
+    fn report(&mut self, results: &Results) {
+        let mut last = self.executions.pop().unwrap_or_default();
+        for ((case, variant), attempts) in results {
             // The last attempt decides.
             if let Some(Some(cause)) = attempts.last() {
-                failing.entry(*case).or_default().insert(*cause);
+                last.entry(*case).or_default().causes.insert(*variant, *cause);
                 self.seen.insert((*cause, *case));
             }
         }
-        let muted = |(case, causes): (usize, BTreeSet<usize>)| {
-            let muted = self.is_muted(case, &causes);
-            (case, (causes, muted))
-        };
-        let execution = failing.into_iter().map(muted).collect();
-        self.executions.push(execution);
+        for (case, _) in results.keys() {
+            if let Some(failing) = last.get_mut(case) {
+                self.mute(*case, failing);
+            }
+        }
+        self.executions.push(last);
+    }
+
+    fn mute(&self, case: usize, failing: &mut Failing) {
+        let known = failing.causes.iter().filter(|(_, cause)| self.is_known(**cause, case));
+        let known: Vec<_> = known.map(|(variant, _)| *variant).collect();
+        failing.muted.extend(known);
     }
 
     fn review(&mut self, execution: usize, cause: usize, every_case: bool) {
         let with_cause: Vec<usize> = self.executions[execution]
             .iter()
-            .filter(|(_, (causes, _))| causes.contains(&cause))
+            .filter(|(_, failing)| failing.causes.values().any(|one| *one == cause))
             .map(|(case, _)| *case)
             .collect();
         for case in &with_cause {
@@ -130,10 +163,9 @@ impl Model {
             }
         }
         for case in with_cause {
-            let causes = self.executions[execution][&case].0.clone();
-            if self.is_muted(case, &causes) {
-                self.executions[execution].insert(case, (causes, true));
-            }
+            let mut failing = self.executions[execution].remove(&case).unwrap_or_default();
+            self.mute(case, &mut failing);
+            self.executions[execution].insert(case, failing);
         }
     }
 }
@@ -150,7 +182,10 @@ struct Compared {
 impl Compared {
     async fn perform(&mut self, step: &Step) -> Result<()> {
         match step {
-            Step::Run(results) => self.run(results).await,
+            Step::Run(results) => self.run(results, None).await,
+            Step::RunInTwo { first, known, days, rest } => {
+                self.run(first, Some((*known, *days, rest))).await
+            }
             Step::Create(known) => self.create(*known).await,
             Step::Move { known, days } => self.end(*known, *days).await,
             Step::Delete { known } => self.delete(*known).await,
@@ -160,9 +195,16 @@ impl Compared {
         }
     }
 
-    async fn run(&mut self, results: &Results) -> Result<()> {
-        let sent: Vec<Value> = results.iter().flat_map(sent).collect();
-        let execution = run(&self.world, "main", json!(sent)).await?;
+    /// Runs results, and then others after the end of a known failure was set.
+    async fn run(&mut self, results: &Results, then: Option<(usize, i64, &Results)>) -> Result<()> {
+        let execution = open(&self.world, "main").await?;
+        self.model.executions.push(BTreeMap::new());
+        self.report(&execution, results).await?;
+        if let Some((known, days, rest)) = then {
+            self.end(known, days).await?;
+            self.report(&execution, rest).await?;
+        }
+        let execution = self.world.complete(&execution.id).await?;
         for entry in reports(&self.world, &execution).await? {
             let case = CASES.iter().position(|case| *case == entry.test_case_identifier);
             self.cases.insert(case.unwrap(), entry.test_case_id);
@@ -176,7 +218,13 @@ impl Compared {
             self.fingerprints.insert(cause.unwrap(), fingerprint);
         }
         self.executions.push(execution);
-        self.model.run(results);
+        Ok(())
+    }
+
+    async fn report(&mut self, execution: &Execution, results: &Results) -> Result<()> {
+        let sent: Vec<Value> = results.iter().flat_map(sent).collect();
+        self.world.report(&execution.id, json!(sent)).await?;
+        self.model.report(results);
         Ok(())
     }
 
@@ -265,7 +313,7 @@ impl Compared {
                 .collect();
             let mut expected: Vec<&str> = expected
                 .iter()
-                .filter(|(_, (_, is_muted))| *is_muted)
+                .filter(|(_, failing)| failing.is_muted())
                 .map(|(case, _)| CASES[*case])
                 .collect();
             let mut sorted = shown.clone();
