@@ -6,8 +6,8 @@ use sqlx::{AssertSqlSafe, PgTransaction};
 
 use crate::progress::execution::ExecutionState;
 
-/// Has incidents sought in an execution that has just completed, unless it is of the past.
-pub async fn seek(
+/// Requests a search for incidents in an execution that has just completed, unless it is of the past.
+pub async fn request_search(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     state: &ExecutionState,

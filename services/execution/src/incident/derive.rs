@@ -1,14 +1,15 @@
 //! Derives incidents from a completed execution. To repeat it changes nothing: an execution that an incident
 //! affects begins no other one, and an incident ends once.
 //!
-//! An outage begins an incident, or belongs to one of that time: with its cause, of its test set, or of the
+//! An outage begins an incident, or belongs to one of that time: with its cause, of its series, or of the
 //! last half hour. Without an outage, an execution belongs to the incidents of that time that have its causes,
 //! and each other cause of new failures is sought in the executions of the same half hour: if most test sets of
 //! the project have it, at least three, it begins an incident. An execution that was requested before the end
 //! of an incident is of its time, also if it completes later.
 //!
-//! The first execution of an affected test set that does not belong to an incident ends it, if it was requested
-//! after those of this set that do.
+//! The first execution of an affected series (test set, environment and branch) that does not belong to an incident
+//! ends it, if it was requested after those of this series that do. An incident that has affected no execution for a
+//! week has ended: a later failure with the same cause begins another one.
 
 use assay_events::{RecordKind, publish};
 use assay_judge::is_outage;

@@ -3,6 +3,7 @@
 
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId, TestSetId, Timestamp};
 use sqlx::{AssertSqlSafe, FromRow, PgTransaction};
+use uuid::Uuid;
 
 use assay_ledger::verdict::store::NEW_FAILURE;
 
@@ -24,6 +25,9 @@ pub(super) struct Completed {
     pub(super) id: ExecutionId,
     pub(super) project_id: ProjectId,
     pub(super) test_set_id: TestSetId,
+    /// The environment and the branch, as incidents have them.
+    pub(super) environment_id: Uuid,
+    pub(super) branch: String,
     pub(super) request_time: Timestamp,
     pub(super) completion_date_time: Timestamp,
     /// Number of test cases that passed or failed.
@@ -47,6 +51,8 @@ pub(super) async fn completed(
 ) -> Result<Option<Completed>, Fault> {
     let completed = sqlx::query_as(
         "select id, project_id, test_set_id, request_time, completion_date_time,
+                coalesce(environment_id, '00000000-0000-0000-0000-000000000000') as environment_id,
+                coalesce(branch, '') as branch,
                 test_cases_passed + test_cases_failed + test_cases_with_error as executed,
                 test_cases_failed + test_cases_with_error - (
                     select count(*) from test_report r
@@ -75,12 +81,17 @@ pub(super) async fn main_cause(
     Ok(cause.bind(customer).bind(execution).fetch_optional(&mut **tx).await?)
 }
 
+/// Days without an affected execution after which an incident is over: the test sets that it affects do not run any
+/// more.
+pub(super) const LONGEST_GAP: i32 = 7;
+
 /// Returns the condition that an execution that was requested at `time` is of the time of an incident: it has
 /// not ended before, and had begun, or does soon.
 pub(super) fn is_of_time(time: &str) -> String {
     format!(
         "{time} >= begun_at - make_interval(mins => {NEAR})
-         and {time} < coalesce(ended_at, 'infinity')"
+         and {time} < coalesce(ended_at, 'infinity')
+         and {time} < last_seen_at + make_interval(days => {LONGEST_GAP})"
     )
 }
 

@@ -7,7 +7,7 @@ use assay_proto::{
 use assay_rpc::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgPool, PgTransaction};
 
-use super::evidence::{Cause, Completed, NEAR, is_of_time};
+use super::evidence::{Cause, Completed, LONGEST_GAP, NEAR, is_of_time};
 
 /// Maximum number of affected executions that are listed.
 const LISTED: i64 = 100;
@@ -34,6 +34,11 @@ pub(super) async fn is_affected(
     Ok(affected.bind(customer).bind(execution).fetch_one(&mut **tx).await?)
 }
 
+/// Returns the condition that an affected execution `a` is of a series.
+fn of_series(set: &str, environment: &str, branch: &str) -> String {
+    format!("a.test_set_id = {set} and a.environment_id = {environment} and a.branch = {branch}")
+}
+
 /// Returns the incident that an outage belongs to, if there is one.
 pub(super) async fn of_outage(
     tx: &mut PgTransaction<'_>,
@@ -41,7 +46,7 @@ pub(super) async fn of_outage(
     execution: &Completed,
     cause: Option<&Cause>,
 ) -> Result<Option<IncidentId>, Fault> {
-    let is_of_time = is_of_time("$4");
+    let (is_of_time, of_series) = (is_of_time("$4"), of_series("$5", "$6", "$7"));
     let incident = sqlx::query_scalar(AssertSqlSafe(format!(
         "select id from incident i
          where customer_id = $1 and project_id = $2 and {is_of_time}
@@ -49,7 +54,7 @@ pub(super) async fn of_outage(
                 or kind = 'Outage' and $4 <= last_seen_at + make_interval(mins => {NEAR})
                 or kind = 'Outage' and exists (
                     select from incident_execution a
-                    where a.customer_id = $1 and a.incident_id = i.id and a.test_set_id = $5
+                    where a.customer_id = $1 and a.incident_id = i.id and {of_series}
                 ))
          order by id
          limit 1"
@@ -59,7 +64,9 @@ pub(super) async fn of_outage(
         .bind(execution.project_id)
         .bind(cause.map(|cause| &cause.fingerprint))
         .bind(execution.request_time)
-        .bind(execution.test_set_id);
+        .bind(execution.test_set_id)
+        .bind(execution.environment_id)
+        .bind(&execution.branch);
     Ok(incident.fetch_optional(&mut **tx).await?)
 }
 
@@ -122,51 +129,72 @@ pub(super) async fn add(
     incident: IncidentId,
     executions: &[ExecutionId],
 ) -> Result<(), Fault> {
-    for statement in [
-        "insert into incident_execution (customer_id, incident_id, execution_id, test_set_id)
-         select $1, $2, id, test_set_id from execution where customer_id = $1 and id = any($3)
-         on conflict on constraint incident_execution_pkey do nothing",
-        "update incident i
-         set executions = affected.executions, test_sets = affected.test_sets,
+    // The numbers grow by what is added, so an incident may affect any number of executions.
+    let add = sqlx::query(
+        "with added as (
+             insert into incident_execution
+                 (customer_id, incident_id, execution_id, test_set_id, environment_id, branch)
+             select $1, $2, id, test_set_id,
+                    coalesce(environment_id, '00000000-0000-0000-0000-000000000000'),
+                    coalesce(branch, '')
+             from execution where customer_id = $1 and id = any($3)
+             on conflict on constraint incident_execution_pkey do nothing
+             returning execution_id, test_set_id
+         )
+         update incident i
+         set executions = i.executions + new.executions, test_sets = i.test_sets + new.test_sets,
              begun_at = least(begun_at, first), last_seen_at = greatest(last_seen_at, last)
          from (
-             select count(*)::int as executions, count(distinct a.test_set_id)::int as test_sets,
-                    min(e.request_time) filter (where e.id = any($3)) as first,
-                    max(e.request_time) filter (where e.id = any($3)) as last
-             from incident_execution a
-             join execution e on e.customer_id = a.customer_id and e.id = a.execution_id
-             where a.customer_id = $1 and a.incident_id = $2
-         ) as affected
+             select count(*)::int as executions,
+                    (count(distinct added.test_set_id) filter (where not exists (
+                        select from incident_execution a
+                        where a.customer_id = $1 and a.incident_id = $2
+                          and a.test_set_id = added.test_set_id
+                    )))::int as test_sets,
+                    min(e.request_time) as first, max(e.request_time) as last
+             from added
+             join execution e on e.customer_id = $1 and e.id = added.execution_id
+         ) as new
          where i.customer_id = $1 and i.id = $2",
-    ] {
-        let statement = sqlx::query(statement).bind(customer).bind(incident).bind(executions);
-        statement.execute(&mut **tx).await?;
-    }
+    );
+    add.bind(customer).bind(incident).bind(executions).execute(&mut **tx).await?;
     Ok(())
 }
 
-/// Ends the incidents of the test set of an execution that do not affect it, nor a later one of this set.
+/// Ends the incidents of the series of an execution that do not affect it, nor a later one of this series, and those of
+/// the project that have affected none for a long time.
 pub(super) async fn end(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: &Completed,
 ) -> Result<Vec<IncidentId>, Fault> {
-    let end = sqlx::query_scalar(
+    let of_series = of_series("$3", "$6", "$7");
+    let end = sqlx::query_scalar(AssertSqlSafe(format!(
         "update incident i
-         set ended_at = $5, ended_by_execution_id = $4
-         where customer_id = $1 and project_id = $2 and ended_at is null and $4 > (
-             select (array_agg(a.execution_id order by a.execution_id desc))[1]
-             from incident_execution a
-             where a.customer_id = $1 and a.incident_id = i.id and a.test_set_id = $3
-         )
-         returning id",
-    );
+         set ended_at = $5, ended_by_execution_id = case when has_passed then $4 end
+         from (
+             select o.id, $4 > (
+                 select a.execution_id from incident_execution a
+                 where a.customer_id = $1 and a.incident_id = o.id and {of_series}
+                 order by a.execution_id desc
+                 limit 1
+             ) as has_passed
+             from incident o
+             where o.customer_id = $1 and o.project_id = $2 and o.ended_at is null
+         ) as unended
+         where i.customer_id = $1 and i.id = unended.id
+           and (has_passed or i.last_seen_at < $8 - make_interval(days => {LONGEST_GAP}))
+         returning i.id"
+    )));
     let end = end
         .bind(customer)
         .bind(execution.project_id)
         .bind(execution.test_set_id)
         .bind(execution.id)
-        .bind(execution.completion_date_time);
+        .bind(execution.completion_date_time)
+        .bind(execution.environment_id)
+        .bind(&execution.branch)
+        .bind(execution.request_time);
     Ok(end.fetch_all(&mut **tx).await?)
 }
 

@@ -40,17 +40,18 @@ const SUMS: &str = "runs, failures, new_failures, flaky_runs, recoveries, durati
     last_execution_id, last_failed";
 
 /// Returns a statement that derives rows from the reports of the executions `e` that `which` selects.
-/// The 200 slowest test cases of an execution are slow.
+/// The 200 slowest test cases of an execution are slow. A last failure of a flaky test is none.
 fn derived(which: &str) -> String {
     format!(
         "select {KEY}, count(*)::int as runs, (count(*) filter (where failed))::int as failures,
-                (count(*) filter (where change in ('New', 'CauseChanged')))::int as new_failures,
+                (count(*) filter (where change = 'New'))::int as new_failures,
                 (count(*) filter (where change = 'Flaky'))::int as flaky_runs,
                 (count(*) filter (where change = 'Fixed'))::int as recoveries,
                 sum(total_duration_in_sec) as duration_in_sec,
                 bool_or(rank <= 200 and total_duration_in_sec > 0) as is_slow,
                 (array_agg(execution_id order by execution_id desc))[1] as last_execution_id,
-                (array_agg(failed order by execution_id desc))[1] as last_failed
+                (array_agg(failed and change <> 'Flaky' order by execution_id desc))[1]
+                    as last_failed
          from (
              select e.customer_id, e.project_id, r.test_case_id,
                     (e.request_time at time zone 'utc')::date as day,

@@ -62,7 +62,7 @@ pub(super) async fn raise(
         )
         .await?;
     }
-    alarm::raise(tx, ended.customer, id, candidate.id, until).await?;
+    alarm::raise(tx, ended.customer, id, candidate.id, (ended.id, until)).await?;
     record(tx, ended, (id, monitor), candidate, (kind, reason)).await?;
     Ok(true)
 }

@@ -9,21 +9,24 @@ use sqlx::PgTransaction;
 /// Maximum number of actions of a monitor that are kept.
 const MOST: i64 = 10_000;
 
-/// Raises an alarm until a time.
+/// Raises an alarm after an execution, until a time.
 pub(super) async fn raise(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     monitor: MonitorId,
     case: TestCaseId,
-    until: Timestamp,
+    (execution, until): (ExecutionId, Timestamp),
 ) -> Result<(), Fault> {
     let raise = sqlx::query(
-        "insert into monitor_alarm (customer_id, monitor_id, test_case_id, raised_until)
-         values ($1, $2, $3, $4)
+        "insert into monitor_alarm
+             (customer_id, monitor_id, test_case_id, raised_by_id, raised_until)
+         values ($1, $2, $3, $4, $5)
          on conflict on constraint monitor_alarm_pkey do update
-         set raised_until = excluded.raised_until, changed_at = now()",
+         set raised_by_id = excluded.raised_by_id, raised_until = excluded.raised_until,
+             changed_at = now()",
     );
-    raise.bind(customer).bind(monitor).bind(case).bind(until).execute(&mut **tx).await?;
+    let raise = raise.bind(customer).bind(monitor).bind(case).bind(execution).bind(until);
+    raise.execute(&mut **tx).await?;
     Ok(())
 }
 

@@ -24,7 +24,9 @@ use uuid::Uuid;
 
 use super::{
     act::{self, Ended, States},
-    alarm, rules, runs, store,
+    alarm, rules,
+    runs::{self, Candidate},
+    store,
 };
 
 /// Evaluating the monitors of a project after the end of an execution. If it is dropped, they do not notice
@@ -98,7 +100,11 @@ async fn evaluate_execution(
     let mut monitors = store::of_project(tx, customer, project).await?;
     let facts = store::facts(tx, customer, id).await?;
     monitors.retain(|monitor| rules::measures(monitor, branch, facts.is_of_default_branch));
-    if monitors.is_empty() || state.is_past() || is_evidence_of_outage(state, facts.muted) {
+    if monitors.is_empty()
+        || facts.is_merged
+        || state.is_past()
+        || is_evidence_of_outage(state, facts.muted)
+    {
         return Ok(());
     }
     let ended = Ended { customer, project, id, until: facts.until };
@@ -119,10 +125,11 @@ pub(super) enum Step {
 }
 
 impl Step {
-    pub(super) fn of(finding: Finding, is_raised: bool) -> Option<Self> {
+    pub(super) fn of(finding: Finding, candidate: &Candidate) -> Option<Self> {
+        let is_raised = candidate.is_raised;
         match finding {
             Finding::Over(reason) if !is_raised => Some(Self::Raise(reason)),
-            Finding::Recovered(reason) if is_raised => {
+            Finding::Recovered(reason) if is_raised && candidate.may_recover => {
                 Some(Self::End(MonitorActionKind::Recovered, reason))
             }
             Finding::Broken(reason) if is_raised => {
@@ -156,7 +163,7 @@ async fn apply(
     let (mut raised, mut has_acted) = (0, false);
     for candidate in &candidates {
         let finding = observe(&thresholds, &runs.of(candidate), rule);
-        has_acted |= match Step::of(finding, candidate.is_raised) {
+        has_acted |= match Step::of(finding, candidate) {
             Some(Step::Raise(reason)) if raised < MOST_RAISED => {
                 let has_raised =
                     act::raise(tx, ended, (id, monitor), candidate, &reason, states).await?;

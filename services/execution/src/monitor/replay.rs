@@ -151,7 +151,7 @@ impl Replayed {
         ended: &Ended,
     ) -> Result<(), Fault> {
         let at = (ended.id, ended.request_time);
-        let candidates = replayed_candidates(tx, customer, at, monitor, &self.alarms).await?;
+        let mut candidates = replayed_candidates(tx, customer, at, monitor, &self.alarms).await?;
         if candidates.is_empty() {
             return Ok(());
         }
@@ -159,6 +159,11 @@ impl Replayed {
         let muted = facts(tx, customer, ended.id).await?.muted;
         if state.is_past() || is_evidence_of_outage(&state, muted) {
             return Ok(());
+        }
+        let series = (state.execution.test_set_id.clone(), state.execution.environment_id.clone());
+        for candidate in &mut candidates {
+            let alarm = self.alarms.get(&candidate.id);
+            candidate.may_recover = alarm.is_none_or(|alarm| alarm.raised_in == series);
         }
         let rule = change::rule_of(tx, customer, ended.id).await?;
         let mut executions = change::series(tx, customer, &state).await?;
@@ -169,10 +174,10 @@ impl Replayed {
         let mut raised = 0;
         for candidate in &candidates {
             let finding = observe(&thresholds, &runs.of(candidate), rule);
-            match Step::of(finding, candidate.is_raised) {
+            match Step::of(finding, candidate) {
                 Some(Step::Raise(reason)) if raised < MOST_RAISED => {
                     raised += 1;
-                    self.raise(monitor, ended, candidate, reason);
+                    self.raise(monitor, (ended, &series), candidate, reason);
                 }
                 Some(Step::End(kind, reason)) => self.end(ended, candidate, kind, reason),
                 Some(Step::Raise(_)) | None => {}
@@ -181,10 +186,17 @@ impl Replayed {
         Ok(())
     }
 
-    fn raise(&mut self, monitor: &Monitor, ended: &Ended, candidate: &Candidate, reason: String) {
+    fn raise(
+        &mut self,
+        monitor: &Monitor,
+        (ended, series): (&Ended, &(String, Option<String>)),
+        candidate: &Candidate,
+        reason: String,
+    ) {
         let until = ended.request_time + TimeDelta::days(i64::from(DAYS_OF_STATE));
         let recovered_with = self.alarms.get(&candidate.id).and_then(|alarm| alarm.recovered_with);
-        self.alarms.insert(candidate.id, Alarm { raised_until: Some(until), recovered_with });
+        let alarm = Alarm { raised_until: Some(until), raised_in: series.clone(), recovered_with };
+        self.alarms.insert(candidate.id, alarm);
         self.backtest.raised += 1;
         self.list(ended, candidate, taken_by(monitor.action()).0, reason);
     }

@@ -9,7 +9,7 @@ use assay_proto::{
     execution::{Monitor, MonitorMeasure},
 };
 use chrono::{DateTime, Utc};
-use sqlx::{FromRow, PgTransaction};
+use sqlx::{AssertSqlSafe, FromRow, PgTransaction};
 use uuid::Uuid;
 
 /// Maximum number of test cases of an execution that a monitor looks at.
@@ -23,6 +23,9 @@ pub(super) struct Candidate {
     name: String,
     /// Whether it has reached the threshold, and has not recovered.
     pub(super) is_raised: bool,
+    /// Whether it may recover with this execution, which is of the test set and the environment in which it has reached
+    /// the threshold.
+    pub(super) may_recover: bool,
     /// The execution with which it has recovered last.
     recovered_with_id: Option<ExecutionId>,
 }
@@ -33,6 +36,17 @@ impl Candidate {
     }
 }
 
+/// Returns a statement that selects the first `$5` of the candidates of the execution `$2` that a statement selects:
+/// those that have reached the threshold, then others in an order of the execution, so that each has its turn if there
+/// are too many.
+fn first(candidates: &str) -> String {
+    format!(
+        "select * from ({candidates}) as candidate
+         order by is_raised desc, hashtextextended($2::uuid::text || case_id::text, 0)
+         limit $5"
+    )
+}
+
 /// Returns the test cases of an execution of which a monitor has to judge the runs: those that did not just
 /// pass as before, or are slow for a monitor of durations, and those that have reached its threshold.
 pub(super) async fn candidates(
@@ -41,19 +55,29 @@ pub(super) async fn candidates(
     execution: ExecutionId,
     (id, monitor): (MonitorId, &Monitor),
 ) -> Result<Vec<Candidate>, Fault> {
-    let candidates = sqlx::query_as(
-        "select r.test_case_id as id, r.test_case_identifier as identifier,
-                r.test_case_name as name, coalesce(a.raised_until > now(), false) as is_raised,
-                a.recovered_with_id
+    let candidates = first(
+        "select r.id as report, r.test_case_id as case_id, r.test_case_identifier as identifier,
+                r.test_case_name as called, coalesce(a.raised_until > now(), false) as is_raised,
+                a.recovered_with_id, a.raised_by_id
          from test_report r
          left join monitor_alarm a on a.customer_id = $1 and a.monitor_id = $3
              and a.test_case_id = r.test_case_id
          where r.customer_id = $1 and r.execution_id = $2
            and r.result in ('Passed', 'Failed', 'Error')
-           and (r.change <> 'None' or a.raised_until > now() or r.total_duration_in_sec >= $4)
-         order by r.id
-         limit $5",
+           and (r.change <> 'None' or a.raised_until > now() or r.total_duration_in_sec >= $4)",
     );
+    let candidates = sqlx::query_as(AssertSqlSafe(format!(
+        "select case_id as id, identifier, called as name, is_raised, recovered_with_id,
+                coalesce(
+                    raised.test_set_id = e.test_set_id
+                        and raised.environment_id is not distinct from e.environment_id,
+                    true
+                ) as may_recover
+         from ({candidates}) as candidate
+         join execution e on e.customer_id = $1 and e.id = $2
+         left join execution raised on raised.customer_id = $1 and raised.id = raised_by_id
+         order by report"
+    )));
     let is_timed = monitor.measure() == MonitorMeasure::Duration;
     let slow = is_timed.then_some(monitor.threshold);
     let candidates = candidates.bind(customer).bind(execution).bind(id).bind(slow).bind(MOST);
@@ -63,6 +87,8 @@ pub(super) async fn candidates(
 /// An alarm of a monitor that is replayed.
 pub(super) struct Alarm {
     pub(super) raised_until: Option<DateTime<Utc>>,
+    /// The test set and the environment in which it was raised.
+    pub(super) raised_in: (String, Option<String>),
     pub(super) recovered_with: Option<ExecutionId>,
 }
 
@@ -78,15 +104,19 @@ pub(super) async fn replayed_candidates(
     let is_raised = |alarm: &Alarm| alarm.raised_until.is_some_and(|until| until > at);
     let raised: Vec<_> =
         alarms.iter().filter(|(_, alarm)| is_raised(alarm)).map(|(case, _)| *case).collect();
-    let candidates = sqlx::query_as(
-        "select test_case_id as id, test_case_identifier as identifier, test_case_name as name,
-                test_case_id = any($3) as is_raised, null::uuid as recovered_with_id
+    let candidates = first(
+        "select id as report, test_case_id as case_id, test_case_identifier as identifier,
+                test_case_name as called, test_case_id = any($3) as is_raised
          from test_report
          where customer_id = $1 and execution_id = $2 and result in ('Passed', 'Failed', 'Error')
-           and (change <> 'None' or test_case_id = any($3) or total_duration_in_sec >= $4)
-         order by id
-         limit $5",
+           and (change <> 'None' or test_case_id = any($3) or total_duration_in_sec >= $4)",
     );
+    let candidates = sqlx::query_as(AssertSqlSafe(format!(
+        "select case_id as id, identifier, called as name, is_raised,
+                null::uuid as recovered_with_id, true as may_recover
+         from ({candidates}) as candidate
+         order by report"
+    )));
     let is_timed = monitor.measure() == MonitorMeasure::Duration;
     let slow = is_timed.then_some(monitor.threshold);
     let candidates = candidates.bind(customer).bind(execution).bind(raised).bind(slow).bind(MOST);

@@ -27,6 +27,8 @@ pub(super) const DAYS_OF_STATE: i32 = 30;
 #[derive(FromRow)]
 pub(super) struct Facts {
     pub(super) is_of_default_branch: bool,
+    /// Whether its results are those of another execution.
+    pub(super) is_merged: bool,
     /// Number of test cases whose failures are muted.
     pub(super) muted: i32,
     /// The time at which a state ends that is set now.
@@ -40,7 +42,7 @@ pub(super) async fn facts(
     execution: ExecutionId,
 ) -> Result<Facts, Fault> {
     let facts = sqlx::query_as(
-        "select is_of_default_branch, now() + make_interval(days => $3) as until, (
+        "select is_of_default_branch, is_merged, now() + make_interval(days => $3) as until, (
              select count(*)::int from test_report
              where customer_id = $1 and execution_id = $2 and change <> 'None' and is_muted
          ) as muted

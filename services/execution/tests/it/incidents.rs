@@ -1,6 +1,7 @@
 //! Incidents: failures of many tests that are evidence about their environment.
 
 mod order;
+mod series;
 
 use anyhow::Result;
 use assay_execution::seek_incidents;
@@ -41,12 +42,17 @@ pub(crate) async fn get(world: &World, user: &TestUser, id: &str) -> Result<Inci
     Ok(incidents_of(world).get_incident(user.call(request)).await?.into_inner())
 }
 
-/// Runs tests of a set, and seeks incidents.
+/// Runs tests of a set on the branch `main`, and seeks incidents.
 pub(crate) async fn run(world: &World, set: &str, results: Value) -> Result<Execution> {
+    run_on(world, set, "main", results).await
+}
+
+/// Runs tests of a set on a branch, and seeks incidents.
+async fn run_on(world: &World, set: &str, branch: &str, results: Value) -> Result<Execution> {
     let input = OpenExecutionInput {
         project: "Shop".to_owned(),
         test_set: set.to_owned(),
-        branch: Some("main".to_owned()),
+        branch: Some(branch.to_owned()),
         ..OpenExecutionInput::default()
     };
     let execution = world.open(input).await?;

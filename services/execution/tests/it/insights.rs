@@ -106,6 +106,28 @@ async fn test_cases_are_ranked_by_the_reasons_why_they_need_attention() -> Resul
 }
 
 #[tokio::test]
+async fn a_flaky_test_and_one_with_another_cause_have_not_begun_to_fail() -> Result<()> {
+    let world = World::new().await?;
+    let cause = |cause: &str| failed("changed", cause);
+    for [flaky, changed] in [
+        [passed("flaky"), passed("changed")],
+        [failed("flaky", "lost"), cause("lost")],
+        [passed("flaky"), cause("lost")],
+        [failed("flaky", "lost"), cause("lost")],
+        [passed("flaky"), cause("lost")],
+    ] {
+        add(&world, vec![flaky, changed]).await?;
+    }
+    let ago = "update case_day set day = day - 60 where test_case_id in
+                   (select test_case_id from test_report where test_case_identifier = 'changed')";
+    world.change(ago).await?;
+    add(&world, vec![failed("flaky", "lost"), cause("other"), failed("new", "lost")]).await?;
+    let newly = ListInsightsRequest { days: Some(30), ..of(InsightKind::NewlyFailing) };
+    assert_eq!(ranking(&world, newly).await?, ["new"]);
+    Ok(())
+}
+
+#[tokio::test]
 async fn rankings_are_of_a_branch_and_of_the_last_days() -> Result<()> {
     let world = World::new().await?;
     add(&world, vec![failed("a", "lost")]).await?;

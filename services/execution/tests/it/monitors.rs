@@ -4,6 +4,7 @@ mod backtest;
 mod branches;
 mod changed;
 mod concurrent;
+mod series;
 
 use anyhow::Result;
 use assay_execution::{evaluate_monitors, roll_up};

@@ -39,7 +39,7 @@ pub async fn announce(
         (changed.changes, changed.rules) = (Some(judged.changes), judged.rules);
     }
     if action == ExecutionAction::Completed {
-        incident::seek(tx, customer, state).await?;
+        incident::request_search(tx, customer, state).await?;
     }
     let actions = (action, ReportsAction::Finished);
     publish_all(tx, events(customer, state, &changed, actions, finished)).await
