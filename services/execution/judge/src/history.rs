@@ -30,6 +30,9 @@ pub struct History<'r> {
     pub last: Option<Outcome>,
 }
 
+/// Number of longest short breaks in a row of failures that flakiness does not explain.
+const UNEXPLAINED: usize = 4;
+
 /// Evidence of a history about a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Evidence {
@@ -57,6 +60,11 @@ impl Evidence {
     pub(crate) fn is_broken(&self, rule: Rule) -> bool {
         self.in_a_row > rule.longest_break
     }
+
+    /// Whether a flaky test fails in a row for as long as its flakiness does not explain, for the first time.
+    pub(crate) fn is_unexplained(&self, rule: Rule) -> bool {
+        self.is_flaky(rule) && self.in_a_row == UNEXPLAINED * rule.longest_break
+    }
 }
 
 impl History<'_> {
@@ -66,7 +74,9 @@ impl History<'_> {
         let failed = |run: &&Run<'_>| run.outcome == Outcome::Failed;
         let own = || runs.iter().filter(|run| run.series == Series::Own);
         let default = || runs.iter().filter(|run| run.series == Series::DefaultBranch);
-        let before = own().take_while(failed).count();
+        // A row of failures may be longer than the window in which breaks are counted.
+        let all_own = self.runs.iter().filter(|run| run.series == Series::Own);
+        let before = all_own.take_while(failed).count();
         Evidence {
             runs: runs.len(),
             failures: runs.iter().filter(failed).count(),
@@ -144,6 +154,18 @@ mod tests {
         ] {
             assert_eq!(evidence(history, Outcome::Failed).breaks, breaks, "{history}");
         }
+    }
+
+    #[test]
+    fn a_row_of_failures_is_counted_beyond_the_runs_that_count() {
+        let rule = Rule { runs: 5, ..Rule::default() };
+        let in_a_row = |text: &str| {
+            let runs = runs(text);
+            let last = runs.first().map(|run| run.outcome);
+            History { runs: &runs, last }.evidence(Outcome::Failed, "", rule).in_a_row
+        };
+        assert_eq!(in_a_row("FFFFFFFFFP"), 10);
+        assert_eq!(in_a_row("pppppFFFP"), 4, "the default branch runs more often");
     }
 
     #[test]

@@ -9,6 +9,9 @@
 //! The rule never misses the first failure of a stable test: one earlier break, however short, does not make
 //! a test flaky. The price is that the first failures of a rarely flaky test count as new, since a
 //! regression begins in the same way.
+//!
+//! A flaky test that breaks for good is not new when it begins to fail, since that looks like a short break. It is new
+//! once, when it has failed in a row for so long that its flakiness does not explain it.
 
 mod history;
 pub mod monitor;
@@ -47,7 +50,7 @@ pub enum Outcome {
 pub enum Change {
     /// It passed, as before.
     None,
-    /// It fails, and was stable and passed, or never ran.
+    /// It fails, and was stable and passed, or never ran; or it is flaky and has failed for too long.
     New,
     /// It fails as before, for the same cause.
     Still,
@@ -82,7 +85,7 @@ pub fn judge(
         Outcome::Passed if !evidence.failed_before || evidence.is_flaky(rule) => Change::None,
         Outcome::Passed => Change::Fixed,
         Outcome::Failed if evidence.is_flaky(rule) && !evidence.is_broken(rule) => Change::Flaky,
-        Outcome::Failed if !evidence.failed_before => Change::New,
+        Outcome::Failed if !evidence.failed_before || evidence.is_unexplained(rule) => Change::New,
         Outcome::Failed if has_same_cause => Change::Still,
         Outcome::Failed => Change::CauseChanged,
     };

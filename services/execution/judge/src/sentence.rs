@@ -8,6 +8,10 @@ pub(crate) fn of(change: Change, outcome: Outcome, evidence: &Evidence, rule: Ru
     match change {
         Change::None => String::new(),
         Change::New if runs == 0 => "never ran before".to_owned(),
+        Change::New if evidence.failed_before => format!(
+            "fails for the {} time in a row, which its flakiness does not explain",
+            ordinal(in_a_row)
+        ),
         Change::New if failures == 0 => {
             format!("passed in all of its last {}", number(runs, "run"))
         }

@@ -64,6 +64,13 @@ async fn failures_are_judged_by_the_history_of_their_test() -> Result<()> {
         ),
         ("PFPFPFFF", ResultChange::Still, "fails for the 3rd time in a row"),
         (
+            "PFPFPFFFFFFFF",
+            ResultChange::New,
+            "fails for the 8th time in a row, which its flakiness does not explain",
+        ),
+        ("PFPFPFFFFFFFFF", ResultChange::Still, "fails for the 9th time in a row"),
+        ("PFFFFFFFF", ResultChange::Still, "fails for the 8th time in a row"),
+        (
             "PRPF",
             ResultChange::Flaky,
             "passed on a retry within its last 3 runs, so this is not new",
