@@ -1,13 +1,14 @@
 //! Exports an execution as the report of a test run.
 
 mod ctrf;
+mod cursor;
 mod instance;
 mod junit;
 mod lines;
 mod store;
 mod writer;
 
-use std::{collections::VecDeque, slice};
+use std::slice;
 
 use assay_ledger::{
     execution,
@@ -15,7 +16,7 @@ use assay_ledger::{
     progress::{execution::ExecutionState, instance::Outcome},
 };
 use assay_proto::{
-    CustomerId, ExecutionId, ExecutionStatistic, Fault, TestReportId, TestResult,
+    CustomerId, ExecutionId, ExecutionStatistic, Fault, TestResult,
     execution::{ReportFormat, ResultsBatch, TestReport},
 };
 use bytes::Bytes;
@@ -23,6 +24,7 @@ use futures::{Stream, StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 
 use self::{
+    cursor::Next,
     instance::{Instance, Totals},
     store::StoredInstance,
     writer::Writer,
@@ -140,22 +142,6 @@ fn chunks(text: String) -> impl Stream<Item = Result<ResultsBatch, Fault>> + Sen
     stream::iter(chunks)
 }
 
-/// The progress of an export of reports.
-struct Export {
-    writer: Writer,
-    reports: Vec<ListedReport>,
-    /// The index of the report whose instances come next.
-    report: usize,
-    /// The number of its last written instance.
-    after: i32,
-    /// How many of its instances were written.
-    written: i32,
-    /// Instances that were read but not written yet, each with the index of its report.
-    read: VecDeque<(usize, StoredInstance)>,
-    /// Whether all instances were read.
-    is_complete: bool,
-}
-
 /// Returns the tests of reports, in parts of bounded size.
 fn tests(
     db: PgPool,
@@ -163,50 +149,34 @@ fn tests(
     writer: Writer,
     reports: Vec<ListedReport>,
 ) -> impl Stream<Item = Result<String, Fault>> + Send {
-    let read = VecDeque::new();
-    let export =
-        Export { writer, reports, report: 0, after: 0, written: 0, read, is_complete: false };
-    stream::try_unfold((db, export), move |(db, mut export)| async move {
-        let mut text = String::new();
-        while export.report < export.reports.len() && text.len() < MESSAGE {
-            if export.read.is_empty() && !export.is_complete {
-                export.read(&db, customer).await?;
-            }
-            export.write(&mut text)?;
+    let read = move |ids: Vec<_>, (after, _): (i32, i32)| {
+        let db = db.clone();
+        async move {
+            let found = store::next(&db, customer, &ids, after, INSTANCES).await?;
+            let is_complete = i64::try_from(found.len()).is_ok_and(|count| count < INSTANCES);
+            Ok((found, is_complete))
         }
-        Ok((!text.is_empty()).then_some((text, (db, export))))
-    })
+    };
+    let write =
+        move |text: &mut String, report: &ListedReport, next| write(&writer, text, report, next);
+    cursor::texts(reports, read, write)
 }
 
-impl Export {
-    /// Reads the next instances.
-    async fn read(&mut self, db: &PgPool, customer: CustomerId) -> Result<(), Fault> {
-        let first = self.report;
-        let ids: Result<Vec<_>, Fault> =
-            self.reports[first..].iter().map(|r| TestReportId::from_path(&r.id)).collect();
-        let found = store::next(db, customer, &ids?, self.after, INSTANCES).await?;
-        self.is_complete = i64::try_from(found.len()).is_ok_and(|count| count < INSTANCES);
-        for instance in found {
-            let index = usize::try_from(instance.report_nr - 1).map_err(Fault::internal)?;
-            self.read.push_back((first + index, instance));
-        }
-        Ok(())
-    }
-
-    /// Writes the next instance, a missing one, or goes on to the next report.
-    fn write(&mut self, text: &mut String) -> Result<(), Fault> {
-        let report = &self.reports[self.report];
-        let is_next = |(report, _): &mut (usize, StoredInstance)| *report == self.report;
-        if let Some((_, stored)) = self.read.pop_front_if(is_next) {
+/// Writes an instance of a report.
+fn write(
+    writer: &Writer,
+    text: &mut String,
+    report: &ListedReport,
+    next: Next<StoredInstance>,
+) -> Result<(), Fault> {
+    match next {
+        Next::Stored(stored) => {
             let steps = steps::read::<StoredStep>(&stored.stored_steps)?;
             let (variant, earlier) = (stored.variant.as_str(), &stored.earlier()?[..]);
             let instance = instance(report, stored.outcome()?, &steps);
-            self.writer.test(text, &Instance { variant, earlier, ..instance });
-            self.after = stored.instance_nr;
-            self.written += 1;
-        } else if self.read.is_empty() && !self.is_complete {
-            // More of this report may come.
-        } else if self.written < report.requested_instances_count {
+            writer.test(text, &Instance { variant, earlier, ..instance });
+        }
+        Next::Missing(_) => {
             let (result, reason) = missing(report);
             let step = StoredStep {
                 result: result.into(),
@@ -214,14 +184,10 @@ impl Export {
                 ..StoredStep::default()
             };
             let outcome = Outcome { result, ..Outcome::default() };
-            self.writer.test(text, &instance(report, outcome, slice::from_ref(&step)));
-            self.written += 1;
-        } else {
-            self.report += 1;
-            (self.after, self.written) = (0, 0);
+            writer.test(text, &instance(report, outcome, slice::from_ref(&step)));
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Returns the result of a missing instance, and its reason.

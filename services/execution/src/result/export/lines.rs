@@ -1,18 +1,15 @@
 //! Results as clients report them, one JSON object per line: each attempt is a line, those of an
 //! instance in their order.
 
-use std::collections::VecDeque;
-
 use assay_ledger::instance::steps::{self, StoredStep};
-use assay_proto::{
-    CustomerId, Fault, Label, Link, TestReportId, TestResult, Timestamp, execution::TestReport,
-};
+use assay_proto::{CustomerId, Fault, Label, Link, TestResult, Timestamp, execution::TestReport};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use sqlx::PgPool;
 
 use super::{
-    MESSAGE, REPORTS,
+    REPORTS,
+    cursor::{self, Next},
     store::{self, StoredAttempt},
 };
 use crate::test_report::list::ListedReport;
@@ -97,76 +94,20 @@ pub(super) fn summaries(reports: &[ListedReport]) -> Result<String, Fault> {
     Ok(text)
 }
 
-/// The progress through some reports.
-struct Lines {
-    reports: Vec<ListedReport>,
-    /// The index of the report whose attempts come next.
-    report: usize,
-    /// The numbers of its last written instance and attempt.
-    after: (i32, i32),
-    /// How many of its instances were written.
-    written: i32,
-    /// Attempts that were read but not written yet, each with the index of its report.
-    read: VecDeque<(usize, StoredAttempt)>,
-    /// Whether all attempts were read.
-    is_complete: bool,
-}
-
 fn of_reports(
     db: PgPool,
     customer: CustomerId,
     reports: Vec<ListedReport>,
 ) -> impl Stream<Item = Result<String, Fault>> + Send {
-    let read = VecDeque::new();
-    let lines = Lines { reports, report: 0, after: (0, 0), written: 0, read, is_complete: false };
-    stream::try_unfold((db, lines), move |(db, mut lines)| async move {
-        let mut text = String::new();
-        while lines.report < lines.reports.len() && text.len() < MESSAGE {
-            if lines.read.is_empty() && !lines.is_complete {
-                lines.read(&db, customer).await?;
-            }
-            lines.write(&mut text)?;
-        }
-        Ok((!text.is_empty()).then_some((text, (db, lines))))
-    })
-}
-
-impl Lines {
-    /// Reads the next attempts.
-    async fn read(&mut self, db: &PgPool, customer: CustomerId) -> Result<(), Fault> {
-        let first = self.report;
-        let ids: Result<Vec<_>, Fault> =
-            self.reports[first..].iter().map(|r| TestReportId::from_path(&r.id)).collect();
-        let limits = (ATTEMPTS, READ);
-        let (found, is_complete) =
-            store::next_attempts(db, customer, &ids?, self.after, limits).await?;
-        self.is_complete = is_complete;
-        for attempt in found {
-            let index = usize::try_from(attempt.report_nr - 1).map_err(Fault::internal)?;
-            self.read.push_back((first + index, attempt));
-        }
-        Ok(())
-    }
-
-    /// Writes the next attempt, a missing instance, or goes on to the next report.
-    fn write(&mut self, text: &mut String) -> Result<(), Fault> {
-        let report = &self.reports[self.report];
-        let is_next = |(report, _): &mut (usize, StoredAttempt)| *report == self.report;
-        if let Some((_, stored)) = self.read.pop_front_if(is_next) {
-            write(text, &line(report, &stored)?)?;
-            self.written += i32::from(stored.instance_nr != self.after.0);
-            self.after = (stored.instance_nr, stored.attempt);
-        } else if self.read.is_empty() && !self.is_complete {
-            // More of this report may come.
-        } else if self.written < report.requested_instances_count {
-            self.written += 1;
-            write(text, &missing(report, self.written, report.missing_result()))?;
-        } else {
-            self.report += 1;
-            (self.after, self.written) = ((0, 0), 0);
-        }
-        Ok(())
-    }
+    let read = move |ids: Vec<_>, after| {
+        let db = db.clone();
+        async move { store::next_attempts(&db, customer, &ids, after, (ATTEMPTS, READ)).await }
+    };
+    let write_next = |text: &mut String, report: &ListedReport, next| match next {
+        Next::Stored(stored) => write(text, &line(report, &stored)?),
+        Next::Missing(nr) => write(text, &missing(report, nr, report.missing_result())),
+    };
+    cursor::texts(reports, read, write_next)
 }
 
 fn line<'l>(report: &'l TestReport, stored: &'l StoredAttempt) -> Result<Line<'l>, Fault> {

@@ -5,14 +5,17 @@ use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId, TestResult, Time
 use futures::TryStreamExt;
 use sqlx::{FromRow, PgExecutor};
 
-use super::instance::{EarlierAttempt, Totals};
+use super::{
+    cursor::Stored,
+    instance::{EarlierAttempt, Totals},
+};
 
 /// An instance of one of several reports.
 #[derive(FromRow)]
 pub(super) struct StoredInstance {
     /// The number of its report among those, from 1.
-    pub(super) report_nr: i64,
-    pub(super) instance_nr: i32,
+    report_nr: i64,
+    instance_nr: i32,
     pub(super) variant: String,
     start_date_time: Option<Timestamp>,
     finish_date_time: Option<Timestamp>,
@@ -21,6 +24,16 @@ pub(super) struct StoredInstance {
     pub(super) stored_steps: Vec<u8>,
     /// The result, duration and steps of each earlier attempt. Steps are those of the latest, as far as there is room.
     earlier: Vec<(String, f64, Option<Vec<u8>>)>,
+}
+
+impl Stored for StoredInstance {
+    fn report_nr(&self) -> i64 {
+        self.report_nr
+    }
+
+    fn place(&self) -> (i32, i32) {
+        (self.instance_nr, 0)
+    }
 }
 
 impl StoredInstance {
@@ -106,7 +119,7 @@ pub(super) async fn next(
 #[derive(FromRow)]
 pub(super) struct StoredAttempt {
     /// The number of its report among those, from 1.
-    pub(super) report_nr: i64,
+    report_nr: i64,
     pub(super) instance_nr: i32,
     pub(super) reporter: String,
     pub(super) variant: String,
@@ -121,6 +134,16 @@ pub(super) struct StoredAttempt {
     pub(super) debug_log_uri: String,
     pub(super) execution_log_uri: String,
     pub(super) installation_log_uri: String,
+}
+
+impl Stored for StoredAttempt {
+    fn report_nr(&self) -> i64 {
+        self.report_nr
+    }
+
+    fn place(&self) -> (i32, i32) {
+        (self.instance_nr, self.attempt)
+    }
 }
 
 impl StoredAttempt {
@@ -189,7 +212,7 @@ pub(super) async fn next_attempts(
 }
 
 /// Counts the tests of an execution by result. Missing instances count as skipped while their
-/// report is pending, and as errors once it has ended.
+/// report is pending or if it was canceled, and otherwise as errors.
 pub(super) async fn totals(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -198,14 +221,14 @@ pub(super) async fn totals(
     let totals = sqlx::query_as(
         "select coalesce(sum(r.requested_instances_count), 0)::bigint as tests,
                 coalesce(sum(i.failed), 0)::bigint as failures,
-                (coalesce(sum(i.errors), 0) + coalesce(sum(r.missing) filter (where r.ended), 0))
+                (coalesce(sum(i.errors), 0) + coalesce(sum(r.missing) filter (where r.is_error), 0))
                     ::bigint as errors,
                 (coalesce(sum(i.skipped), 0)
-                    + coalesce(sum(r.missing) filter (where not r.ended), 0))::bigint as skipped
+                    + coalesce(sum(r.missing) filter (where not r.is_error), 0))::bigint as skipped
          from (
              select id, requested_instances_count,
                     requested_instances_count - finished_instances_count as missing,
-                    missing_result not in ('NotExecuted', 'Canceled') as ended
+                    missing_result not in ('NotExecuted', 'Canceled') as is_error
              from test_report
              where customer_id = $1 and execution_id = $2
          ) as r
