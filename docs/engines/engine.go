@@ -32,20 +32,27 @@ type lease struct {
 	MaximumDurationInMin float64
 	TestCase             struct{ Identifier string }
 	Files                []struct{ Id, Name, Sha256 string }
+	logged               int // Size of its log.
 }
+
+// A lease is lost 60 seconds (ASSAY_LEASE_SECONDS) after the last heartbeat. The test is killed ten seconds before.
+const held = 50 * time.Second
 
 var (
 	url   = strings.TrimRight(os.Getenv("ASSAY_URL"), "/") + "/api/automation/leases"
 	token = os.Getenv("ASSAY_TOKEN")
-	// If a heartbeat is not answered, the lease is still held when the next one is sent.
-	client = http.Client{Timeout: 30 * time.Second}
+	// If a heartbeat is not answered, there is time for another one before the lease is lost.
+	client = http.Client{Timeout: 20 * time.Second}
 )
 
 // call sends a request until it is answered. It returns false if the lease is lost or has ended.
-func call(path string, body, answer interface{}) bool {
+func call(method, path string, body, answer interface{}) bool {
 	data, _ := json.Marshal(body)
+	if method == "DELETE" {
+		data = nil
+	}
 	for ; ; time.Sleep(2 * time.Second) {
-		request, err := http.NewRequest("POST", url+path, bytes.NewReader(data))
+		request, err := http.NewRequest(method, url+path, bytes.NewReader(data))
 		if err != nil {
 			panic(err)
 		}
@@ -77,7 +84,7 @@ func call(path string, body, answer interface{}) bool {
 }
 
 // download downloads the files of a lease.
-func download(stop context.Context, lease lease, folder string) error {
+func download(stop context.Context, lease *lease, folder string) error {
 	for _, file := range lease.Files {
 		request, err := http.NewRequestWithContext(stop, "GET", url+"/"+lease.Id+"/files/"+file.Id, nil)
 		if err != nil {
@@ -114,8 +121,16 @@ func failed(number int, problem error) object {
 	return object{"InstanceNr": number, "Result": "Error", "Steps": []object{step}}
 }
 
+// log appends text to the log of the lease. With its offset, a repeated request appends it once.
+func (lease *lease) log(text string) {
+	var state struct{ Size int }
+	if call("POST", "/"+lease.Id+"/log", object{"Text": text, "Offset": lease.logged}, &state) {
+		lease.logged = state.Size
+	}
+}
+
 // run runs the command for an instance, and returns its result.
-func run(stop context.Context, lease lease, number int, words []string, folder string) object {
+func run(stop context.Context, lease *lease, number int, words []string, folder string) object {
 	begun := time.Now()
 	limit, cancel := context.WithTimeout(stop, time.Duration(lease.MaximumDurationInMin*float64(time.Minute)))
 	defer cancel()
@@ -144,7 +159,7 @@ func run(stop context.Context, lease lease, number int, words []string, folder s
 			text := strings.ReplaceAll(strings.ToValidUTF8(string(piece), "\uFFFD"), "\x00", "\uFFFD")
 			waiting += text
 			if time.Since(sent) > time.Second || len(waiting) > 20_000 {
-				call("/"+lease.Id+"/log", object{"Text": waiting}, &object{})
+				lease.log(waiting)
 				waiting, sent = "", time.Now()
 			}
 			if end += text; len(end) > 10_000 {
@@ -154,7 +169,7 @@ func run(stop context.Context, lease lease, number int, words []string, folder s
 				break
 			}
 		}
-		call("/"+lease.Id+"/log", object{"Text": waiting}, &object{})
+		lease.log(waiting)
 		err := command.Wait()
 		switch {
 		case limit.Err() == context.DeadlineExceeded:
@@ -170,14 +185,20 @@ func run(stop context.Context, lease lease, number int, words []string, folder s
 		"ExecutionLogUri": "live.log", "Steps": []object{step}}
 }
 
-// beat renews the lease until it ends, and stops the test if it should not continue.
-func beat(stopped context.Context, stop context.CancelFunc, lease lease) {
+// beat renews the lease until it ends, and stops the test if it should not continue, or before the lease is lost.
+func beat(stopped context.Context, stop, stopLate context.CancelFunc, lease *lease) {
+	last := time.AfterFunc(held, stopLate)
 	for stopped.Err() == nil {
 		var state struct{ Continue bool }
-		if !call("/"+lease.Id+"/heartbeat", object{"WaitInSec": 15}, &state) || !state.Continue {
+		// Assay cannot renew the lease before the request is sent.
+		following := time.AfterFunc(held, stopLate)
+		if !call("POST", "/"+lease.Id+"/heartbeat", object{"WaitInSec": 10}, &state) || !state.Continue {
 			stop()
 		}
+		last.Stop()
+		last = following
 	}
+	last.Stop()
 }
 
 func main() {
@@ -189,13 +210,15 @@ func main() {
 	group := os.Getenv("ASSAY_TARGET_GROUP")
 	for {
 		var leases []lease
-		call("", object{"Engine": "engine.go", "TargetGroup": group, "WaitInSec": 20}, &leases)
+		call("POST", "", object{"Engine": "engine.go", "TargetGroup": group, "WaitInSec": 10}, &leases)
 		if len(leases) == 0 { // A proxy may not wait for work.
 			time.Sleep(time.Second)
 		}
-		for _, lease := range leases {
-			stopped, stop := context.WithCancel(context.Background())
-			go beat(stopped, stop, lease)
+		for i := range leases {
+			lease := &leases[i]
+			late, stopLate := context.WithCancel(context.Background())
+			stopped, stop := context.WithCancel(late)
+			go beat(stopped, stop, stopLate, lease)
 			folder, err := os.MkdirTemp("", "assay-")
 			if err == nil {
 				err = download(stopped, lease, folder)
@@ -207,13 +230,17 @@ func main() {
 				} else {
 					result = run(stopped, lease, number, words, folder)
 				}
-				if stopped.Err() != nil || !call("/"+lease.Id+"/instances", []object{result}, &[]object{}) {
+				if stopped.Err() != nil || !call("POST", "/"+lease.Id+"/instances", []object{result}, &[]object{}) {
 					break
 				}
 			}
 			stop()
 			os.RemoveAll(folder)
-			call("/"+lease.Id+"/complete", object{}, &object{})
+			if late.Err() != nil { // The work returns to the queue.
+				call("DELETE", "/"+lease.Id, nil, &object{})
+			} else {
+				call("POST", "/"+lease.Id+"/complete", object{}, &object{})
+			}
 			if once {
 				return
 			}

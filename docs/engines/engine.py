@@ -21,7 +21,9 @@ import urllib.request
 URL = os.environ["ASSAY_URL"].rstrip("/") + "/api/automation/leases"
 HEADERS = {"Authorization": "Bearer " + os.environ.pop("ASSAY_TOKEN"), "Content-Type": "application/json"}
 ONCE, COMMAND = sys.argv[1] == "--once", sys.argv[1 + (sys.argv[1] == "--once"):]
-WORK = {"Engine": "engine.py", "TargetGroup": os.environ.get("ASSAY_TARGET_GROUP", ""), "WaitInSec": 20}
+WORK = {"Engine": "engine.py", "TargetGroup": os.environ.get("ASSAY_TARGET_GROUP", ""), "WaitInSec": 10}
+# A lease is lost 60 seconds (ASSAY_LEASE_SECONDS) after the last heartbeat. The test is killed ten seconds before.
+HELD = 50
 
 
 def call(method, path, body=None):
@@ -30,8 +32,8 @@ def call(method, path, body=None):
         try:
             data = None if body is None else json.dumps(body).encode()
             request = urllib.request.Request(URL + path, data, HEADERS, method=method)
-            # If a heartbeat is not answered, the lease is still held when the next one is sent.
-            with urllib.request.urlopen(request, timeout=30) as response:
+            # If a heartbeat is not answered, there is time for another one before the lease is lost.
+            with urllib.request.urlopen(request, timeout=20) as response:
                 return json.loads(response.read() or b"true")
         except urllib.error.HTTPError as error:
             if error.code in (404, 409):
@@ -66,6 +68,12 @@ def failed(number, problem):
     return {"InstanceNr": number, "Result": "Error", "Steps": [step]}
 
 
+def log(lease, running, text):
+    """Appends text to the log of the lease. With its offset, a repeated request appends it once."""
+    state = call("POST", f"/{lease['Id']}/log", {"Text": text, "Offset": running["logged"]})
+    running["logged"] = state["Size"] if state else running["logged"]
+
+
 def run(lease, number, running, folder):
     """Runs the command for an instance. Returns its result."""
     begun, late = time.monotonic(), []
@@ -83,9 +91,9 @@ def run(lease, number, running, folder):
         line = line.replace("\0", "\ufffd")  # Results must not have NUL.
         end, waiting = (end + line)[-10_000:], (waiting + line)[-10_000:]
         if time.monotonic() > sent + 1:
-            call("POST", f"/{lease['Id']}/log", {"Text": waiting})
+            log(lease, running, waiting)
             waiting, sent = "", time.monotonic()
-    call("POST", f"/{lease['Id']}/log", {"Text": waiting})
+    log(lease, running, waiting)
     result = "Passed" if process.wait() == 0 else "Error" if late else "Failed"
     timer.cancel()
     step = {"StepNr": 1, "TestInput": " ".join(COMMAND), "ActualResult": "Timed out\n" * len(late) + end, "Result": result}
@@ -94,12 +102,27 @@ def run(lease, number, running, folder):
 
 
 def beat(lease, running):
-    """Renews the lease until it ends. Stops the test if it should not continue."""
-    while running["is"]:
-        state = call("POST", f"/{lease['Id']}/heartbeat", {"WaitInSec": 15})
-        if not state or not state["Continue"]:
-            running["is"] = False
+    """Renews the lease until it ends. Stops the test if it should not continue, or before the lease is lost."""
+    def stop(is_late):
+        if running["is"]:
+            running.update({"is": False, "late": is_late})
             running["kill"]()
+
+    def start_timer():
+        timer = threading.Timer(HELD, stop, [True])
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    last = start_timer()
+    while running["is"]:
+        following = start_timer()  # Assay cannot renew the lease before the request is sent.
+        state = call("POST", f"/{lease['Id']}/heartbeat", {"WaitInSec": 10})
+        last.cancel()
+        last = following
+        if not state or not state["Continue"]:
+            stop(False)
+    last.cancel()
 
 
 while True:
@@ -107,7 +130,7 @@ while True:
     if not leases:  # A proxy may not wait for work.
         time.sleep(1)
     for lease in leases or []:
-        running = {"is": True, "kill": lambda: None}
+        running = {"is": True, "late": False, "logged": 0, "kill": lambda: None}
         threading.Thread(target=beat, args=(lease, running), daemon=True).start()
         with tempfile.TemporaryDirectory() as folder:
             problem = download(lease, folder)
@@ -116,6 +139,9 @@ while True:
                 if not running["is"] or not call("POST", f"/{lease['Id']}/instances", [result]):
                     break
         running["is"] = False
-        call("POST", f"/{lease['Id']}/complete", {})
+        if running["late"]:  # The work returns to the queue.
+            call("DELETE", f"/{lease['Id']}")
+        else:
+            call("POST", f"/{lease['Id']}/complete", {})
         if ONCE:
             sys.exit()

@@ -3,11 +3,15 @@
 use std::time::Duration;
 
 use assay_client::{Answer, Client, ClientError, send};
-use assay_proto::execution::{
-    CompleteLeaseInput, InstanceResultInput, Lease, LeaseInput, LeaseState, LeasedFile,
-    LiveLogInput, LiveLogState, RenewLeaseInput,
+use assay_proto::{
+    Timestamp,
+    execution::{
+        CompleteLeaseInput, InstanceResultInput, Lease, LeaseInput, LeaseState, LeasedFile,
+        LiveLogInput, LiveLogState, RenewLeaseInput,
+    },
 };
-use reqwest::{Method, RequestBuilder, StatusCode};
+use chrono::DateTime;
+use reqwest::{Method, RequestBuilder, StatusCode, header::DATE};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::config::Config;
@@ -30,6 +34,14 @@ pub(crate) fn is_loss(error: &ClientError) -> bool {
     matches!(error.status(), Some(StatusCode::CONFLICT | StatusCode::NOT_FOUND))
 }
 
+/// Says why a result was not reported, for the people who read the report.
+pub(crate) fn unreported(error: &ClientError) -> String {
+    if error.status().is_some_and(|status| status.is_client_error()) {
+        return format!("Assay rejected the result: {error}");
+    }
+    format!("The result could not be sent: {error}")
+}
+
 impl Api {
     pub(crate) fn new(config: &Config) -> anyhow::Result<Self> {
         Ok(Self(Client::new(&config.account, TIMEOUT)?))
@@ -40,12 +52,21 @@ impl Api {
         self.call("", Some(lease)).await
     }
 
-    /// Renews a lease, and waits for up to this number of seconds until the test should stop.
-    pub(crate) async fn renew(&self, id: &str, wait: u16) -> Result<LeaseState, ClientError> {
+    /// Renews a lease, and waits for up to this number of seconds until the test should stop. Also returns for how long
+    /// Assay holds a lease; none if its answer does not show that.
+    pub(crate) async fn renew(
+        &self,
+        id: &str,
+        wait: u16,
+    ) -> Result<(LeaseState, Option<Duration>), ClientError> {
         let renewal = RenewLeaseInput { wait_in_sec: Some(wait.into()) };
         let request = self.0.request(Method::POST, &leases(&format!("/{id}/heartbeat")))?;
         let request = request.json(&renewal).timeout(Duration::from_secs(wait.into()) + ANSWER);
-        send(request).await?.json(LARGEST).await
+        let answer = send(request).await?;
+        let date = answer.header(DATE).map(str::to_owned);
+        let state: LeaseState = answer.json(LARGEST).await?;
+        let duration = date.and_then(|date| held_for(&date, state.expires_at?));
+        Ok((state, duration))
     }
 
     /// Appends text to the log of a lease.
@@ -113,6 +134,13 @@ impl Api {
     }
 }
 
+/// Returns the time from the date of an answer to the end of its lease. Both are of Assay, so the time of this machine,
+/// which may be wrong, does not matter.
+fn held_for(date: &str, expires_at: Timestamp) -> Option<Duration> {
+    let date = DateTime::parse_from_rfc2822(date).ok()?;
+    expires_at.0.signed_duration_since(date).to_std().ok()
+}
+
 fn leases(path: &str) -> String {
     format!("/api/automation/leases{path}")
 }
@@ -123,13 +151,25 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn the_duration_of_a_lease_is_that_between_two_times_of_assay() {
+        let end = "2026-03-02T09:31:00.500000Z".parse().unwrap();
+        let held = |date| held_for(date, Timestamp(end));
+        let duration = held("Mon, 02 Mar 2026 09:30:00 GMT");
+        assert_eq!(duration, Some(Duration::from_millis(60_500)));
+        for wrong in ["Mon, 02 Mar 2026 09:32:00 GMT", "soon", ""] {
+            assert_eq!(held(wrong), None, "{wrong}");
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_heartbeat_without_an_answer_leaves_time_for_another() {
         let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", silent.local_addr().unwrap());
         let api = Api::new(&Config::of(&["--url", &url, "--", "true"]).unwrap()).unwrap();
         let begun = Instant::now();
-        assert!(api.renew("lease", 15).await.is_err());
+        let error = api.renew("lease", 15).await.unwrap_err();
         assert!(begun.elapsed() < Duration::from_secs(30), "half of the lease is over");
+        assert!(unreported(&error).starts_with("The result could not be sent: "));
     }
 }

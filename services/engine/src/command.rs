@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// Time between SIGTERM and SIGKILL.
-const GRACE: Duration = Duration::from_secs(5);
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// Variables that affect what a shell runs before the command, and how it reads the command.
 const OF_SHELLS: [&str; 6] = ["PATH", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "IFS", "PS4"];

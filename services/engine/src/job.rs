@@ -1,9 +1,10 @@
 //! A job runs the instances of one lease, one after the other, and renews the lease meanwhile.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+mod heartbeat;
+#[cfg(test)]
+mod tests;
+
+use std::{sync::Arc, time::Duration};
 
 use assay_client::ClientError;
 use assay_proto::{
@@ -12,12 +13,13 @@ use assay_proto::{
 };
 use tokio::{
     sync::watch,
-    time::{sleep, sleep_until},
+    time::{Instant, sleep},
 };
 use tokio_util::sync::CancellationToken;
 
+use self::heartbeat::Heartbeat;
 use crate::{
-    api::{Api, is_loss},
+    api::{Api, is_loss, unreported},
     cache::Cache,
     command::Command,
     config::Config,
@@ -27,8 +29,9 @@ use crate::{
     outcome,
 };
 
-/// Maximum time that a heartbeat may wait, in seconds.
-const LONGEST_WAIT: u16 = 30;
+/// Time after the grace period to stop the command, and to return the work to the queue if Assay answers. With the
+/// default grace period, the engine ends within 30 seconds, which orchestrators usually give it.
+const LAST: Duration = Duration::from_secs(10);
 
 pub(crate) struct Job {
     pub(crate) config: Arc<Config>,
@@ -38,6 +41,8 @@ pub(crate) struct Job {
     /// Cancelled when the engine stops.
     pub(crate) stop: CancellationToken,
     pub(crate) lease: Lease,
+    /// Time at which the lease was requested.
+    pub(crate) requested: Instant,
 }
 
 /// Reason for ending a job early.
@@ -47,14 +52,29 @@ enum Interruption {
     Canceled,
     /// The lease expired or was revoked.
     LeaseLost,
+    /// The lease could not be renewed, and would be lost soon.
+    NotRenewed,
     /// The engine stops, and its grace period is over.
     Stopped,
 }
 
 impl Job {
     /// Runs all instances, then completes or releases the lease. An interruption stops the command
-    /// first.
+    /// first. An engine that stops does not wait long for Assay.
     pub(crate) async fn run(self) {
+        let give_up = async {
+            self.grace().await;
+            sleep(LAST).await;
+        };
+        tokio::select! {
+            () = self.run_to_end() => {}
+            () = give_up => {
+                tracing::warn!(lease.id = self.lease.id, "Assay does not answer; the lease is left to expire");
+            }
+        }
+    }
+
+    async fn run_to_end(&self) {
         let id = self.lease.id.clone();
         let (interrupted, interruption) = watch::channel(None);
         let log = LiveLog::new(self.api.clone(), id.clone(), self.config.live_log);
@@ -75,10 +95,10 @@ impl Job {
                 let _ = self.complete(None).await;
                 return;
             }
-            (_, Some(Interruption::Stopped)) => self.api.release(&id).await,
-            (Err(error), _) => {
-                self.complete(Some(format!("Assay rejected the result: {error}"))).await
+            (_, Some(Interruption::Stopped | Interruption::NotRenewed)) => {
+                self.api.release(&id).await
             }
+            (Err(error), _) => self.complete(Some(unreported(&error))).await,
             (Ok(failure), _) => self.complete(failure).await,
         };
         if let Err(error) = finished {
@@ -104,20 +124,38 @@ impl Job {
         };
         match prepared {
             Ok(files) => self.run_instances(&files, log, interruption).await,
-            Err(Failure::Unavailable(problem)) => self.report_unavailable(&problem).await,
+            Err(Failure::Unavailable(problem)) => {
+                self.report_unavailable(&problem, interruption).await
+            }
             Err(Failure::Engine(error)) => Ok(Some(self.failure(&error))),
         }
     }
 
     /// Reports that no instance can run, because the test does not get its files.
-    async fn report_unavailable(&self, problem: &str) -> Result<Option<String>, ClientError> {
+    async fn report_unavailable(
+        &self,
+        problem: &str,
+        mut interruption: watch::Receiver<Option<Interruption>>,
+    ) -> Result<Option<String>, ClientError> {
         tracing::warn!(lease.id = self.lease.id, problem, "the test does not get its files");
         for nr in &self.lease.instance_numbers {
             let instance_nr = Some(*nr);
             let instance = InstanceResultInput { instance_nr, ..outcome::unavailable(problem) };
-            self.api.report(&self.lease.id, instance).await?;
+            self.report(instance, &mut interruption).await?;
         }
         Ok(None)
+    }
+
+    /// Reports an instance, unless the engine stops before Assay answers.
+    async fn report(
+        &self,
+        instance: InstanceResultInput,
+        interruption: &mut watch::Receiver<Option<Interruption>>,
+    ) -> Result<(), ClientError> {
+        tokio::select! {
+            reported = self.api.report(&self.lease.id, instance) => reported,
+            _ = interruption.wait_for(|reason| *reason == Some(Interruption::Stopped)) => Ok(()),
+        }
     }
 
     /// Logs the failure of the engine, and returns it as text.
@@ -135,13 +173,16 @@ impl Job {
         mut interruption: watch::Receiver<Option<Interruption>>,
     ) -> Result<Option<String>, ClientError> {
         for nr in &self.lease.instance_numbers {
+            if interruption.borrow().is_some() {
+                return Ok(None);
+            }
             match self.instance(*nr, files, log, &mut interruption).await {
                 Ok(Some(mut instance)) => {
                     if log.flush().await {
                         let uri = &mut instance.execution_log_uri;
                         uri.get_or_insert_with(|| ARTIFACT.to_owned());
                     }
-                    self.api.report(&self.lease.id, instance).await?;
+                    self.report(instance, &mut interruption).await?;
                 }
                 Ok(None) => return Ok(None),
                 Err(error) => return Ok(Some(self.failure(&error))),
@@ -199,30 +240,13 @@ impl Job {
             tracing::info!(lease.id = self.lease.id, ?reason, "stopping the test");
             interrupted.send_replace(Some(reason));
         };
+        let interval = self.config.heartbeat_seconds;
+        let heartbeat = Heartbeat { api: &self.api, lease: &self.lease.id, interval };
         tokio::select! {
-            reason = self.heartbeat() => interrupt(reason),
+            reason = heartbeat.run(self.requested) => interrupt(reason),
             () = self.grace() => interrupt(Interruption::Stopped),
         }
         std::future::pending::<()>().await;
-    }
-
-    /// Renews the lease until it ends, and returns the reason.
-    async fn heartbeat(&self) -> Interruption {
-        let interval = self.config.heartbeat_seconds;
-        let wait = interval.min(LONGEST_WAIT);
-        loop {
-            let next = Instant::now() + Duration::from_secs(interval.into());
-            // A heartbeat that does not wait is followed by a pause.
-            match self.api.renew(&self.lease.id, wait).await {
-                Ok(state) if !state.r#continue => return Interruption::Canceled,
-                Ok(_) => {}
-                Err(error) if is_loss(&error) => return Interruption::LeaseLost,
-                Err(error) => {
-                    tracing::warn!(lease.id = self.lease.id, %error, "cannot renew the lease; will retry");
-                }
-            }
-            sleep_until(next.into()).await;
-        }
     }
 
     /// Waits until the engine stops and the grace period is over.
@@ -234,75 +258,4 @@ impl Job {
 
 fn minutes(minutes: f64) -> Duration {
     Duration::try_from_secs_f64(minutes * 60.0).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use assay_proto::TestType;
-
-    use super::*;
-
-    fn job(command: &str, minimum_duration_in_min: f64) -> Job {
-        let config = Config::of(&["--", "sh", "-c", command]).unwrap();
-        let mut lease = Lease { minimum_duration_in_min, ..Lease::default() };
-        lease.set_test_type(TestType::Stability);
-        let (api, stop) = (Api::new(&config).unwrap(), CancellationToken::new());
-        let cache = Cache::open(&config).unwrap().map(Arc::new);
-        Job { config: Arc::new(config), api, cache, stop, lease }
-    }
-
-    fn log() -> LiveLog {
-        LiveLog::new(job("", 0.0).api, String::new(), false)
-    }
-
-    #[tokio::test]
-    async fn a_passing_test_is_repeated_for_its_minimum_duration() {
-        let (_sender, mut interruption) = watch::channel(None);
-        let once = job("exit 0", 0.0)
-            .instance(1, &Files::default(), &log(), &mut interruption)
-            .await
-            .unwrap()
-            .unwrap();
-        assert_eq!(once.result(), TestResult::Passed);
-
-        let minimum = 0.01;
-        let long = job("exit 0", minimum)
-            .instance(1, &Files::default(), &log(), &mut interruption)
-            .await
-            .unwrap()
-            .unwrap();
-        assert_eq!(long.result(), TestResult::Passed);
-        assert!(long.duration_in_sec.unwrap() >= minimum * 60.0, "{long:?}");
-        assert!(long.start_date_time.is_some());
-
-        let failed = job("exit 1", 60.0)
-            .instance(1, &Files::default(), &log(), &mut interruption)
-            .await
-            .unwrap()
-            .unwrap();
-        assert_eq!(failed.result(), TestResult::Failed, "a failure is not repeated");
-    }
-
-    #[tokio::test]
-    async fn a_test_that_takes_too_long_is_stopped_with_its_children_and_keeps_its_output() {
-        let (_sender, mut interruption) = watch::channel(None);
-        let dir = tempfile::tempdir().unwrap();
-        let child = dir.path().join("child");
-        let script = format!(
-            "echo begun; sh -c 'trap \"\" TERM; echo $$ >{0}.new; mv {0}.new {0}; while :; do sleep 1; done' & wait",
-            child.display()
-        );
-        let mut job = job(&script, 0.0);
-        job.lease.maximum_duration_in_min = 0.01;
-
-        let late =
-            job.instance(1, &Files::default(), &log(), &mut interruption).await.unwrap().unwrap();
-
-        assert_eq!(late.result(), TestResult::Error);
-        let text = late.steps[0].actual_result.as_deref().unwrap();
-        assert!(text.starts_with("Timed out: ") && text.ends_with("begun"), "{text}");
-        let pid = std::fs::read_to_string(child).unwrap();
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
-        assert!(stat.map_or(true, |stat| stat.contains(") Z ")), "a child that ignores SIGTERM");
-    }
 }

@@ -11,15 +11,11 @@ mod job;
 mod live_log;
 mod outcome;
 
-use std::{
-    collections::HashSet,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use assay_client::Backoff;
 use assay_proto::execution::{Lease, LeaseInput};
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -73,17 +69,18 @@ async fn lease_jobs(
             }
             continue;
         }
-        let asked = Instant::now();
+        let requested = Instant::now();
         match api.lease(&request(config, free)).await.map(|leases| valid(leases, free)) {
             // A queue that is drained, or a proxy, may not wait for work.
-            Ok(leases) if leases.is_empty() && asked.elapsed() < SHORT => {
+            Ok(leases) if leases.is_empty() && requested.elapsed() < SHORT => {
                 stop.run_until_cancelled(backoff.wait()).await;
             }
             Ok(leases) => {
                 backoff = Backoff::default();
                 for lease in leases {
                     let (config, api, stop) = (config.clone(), api.clone(), stop.clone());
-                    jobs.spawn(Job { config, api, cache: cache.cloned(), stop, lease }.run());
+                    let cache = cache.cloned();
+                    jobs.spawn(Job { config, api, cache, stop, lease, requested }.run());
                 }
             }
             Err(error) if error.is_permanent() => return Err(error.into()),

@@ -63,9 +63,13 @@ Assay (six hours), is stopped with its process group. Its result is Error, with 
 If the execution is canceled, the process group of the command receives SIGTERM, and SIGKILL five
 seconds later.
 
+If the lease of a test cannot be renewed, because Assay does not answer, the command is stopped in the
+same way before the lease is lost, and the test returns to the queue.
+
 The engine stops on SIGTERM and SIGINT. It leases no further tests, lets running tests finish within
-the grace period, and returns the others to the queue. A second signal stops it immediately. If Assay
-rejects its requests, for example because the token was revoked, the engine exits with code 1.
+the grace period, and returns the others to the queue, for which it takes up to ten seconds. A second
+signal stops it immediately. If Assay rejects its requests, for example because the token was revoked,
+the engine exits with code 1.
 
 Example:
 

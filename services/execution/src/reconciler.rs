@@ -1,12 +1,14 @@
 //! Expires leases that were not renewed, and ends executions whose deadline has passed. All
 //! replicas of the service may do this at the same time.
+//!
+//! Time during which no engine could renew its lease or report a result does not count: see [`Uptime`].
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assay_database::{Database, begin};
 use assay_ledger::{
     execution::{self, store::IS_LAUNCHED},
-    lease,
+    lease::{self, uptime::Uptime},
     progress::{
         execution::ExecutionState,
         report::{Ending, TestReportState},
@@ -56,11 +58,12 @@ impl Reconciler {
         runtime.spawn("reconciler", async move {
             stopping.run_until_cancelled(database.ready()).await;
             let interval = INTERVAL.min(self.settings.lease() / 4);
+            let mut uptime = Uptime::new(self.settings.lease());
             // The metric is 0 until the first lease expires, not absent.
             metrics::counter!(EXPIRED).increment(0);
             metrics::counter!(TIMED_OUT).increment(0);
             while !stopping.is_cancelled() {
-                if let Err(fault) = self.round().await {
+                if let Err(fault) = self.round_within(&mut uptime).await {
                     tracing::warn!(error = %fault, "cannot read the executions to reconcile");
                 }
                 if let Ok(held) = lease::store::count_held(&self.db).await {
@@ -72,10 +75,18 @@ impl Reconciler {
         });
     }
 
-    /// Reconciles the executions that need it now. A failure of one does not affect the others.
+    /// Reconciles the executions that need it now, as after a long uptime.
     pub async fn round(&self) -> Result<(), Fault> {
-        for (customer, execution) in execution::store::unsettled(&self.db, BATCH).await? {
-            if let Err(fault) = self.reconcile(customer, execution).await {
+        self.round_within(&mut Uptime::new(Duration::ZERO)).await
+    }
+
+    /// Reconciles the executions that need it now. Leases expire and time out only after an uptime that is long enough.
+    /// A failure of one execution does not affect the others.
+    pub async fn round_within(&self, uptime: &mut Uptime) -> Result<(), Fault> {
+        let unsettled = execution::store::unsettled(&self.db, BATCH).await?;
+        uptime.note(Instant::now());
+        for (customer, execution) in unsettled {
+            if let Err(fault) = self.reconcile(customer, execution, uptime).await {
                 let causes = anyhow::Error::from(fault);
                 tracing::warn!(error = %format!("{causes:#}"), execution.id = %execution,
                     "cannot reconcile an execution");
@@ -84,12 +95,18 @@ impl Reconciler {
         Ok(())
     }
 
-    async fn reconcile(&self, customer: CustomerId, id: ExecutionId) -> Result<(), Fault> {
+    async fn reconcile(
+        &self,
+        customer: CustomerId,
+        id: ExecutionId,
+        uptime: &mut Uptime,
+    ) -> Result<(), Fault> {
         let mut tx = begin(&self.db).await?;
         let Some(mut state) = execution::store::try_lock(&mut tx, customer, id).await? else {
             // Another transaction has locked it. The next round tries again.
             return Ok(());
         };
+        let may_expire = uptime.note(Instant::now());
         let (mut target_groups, mut expired, mut timed_out) = (Vec::new(), 0, 0);
         let mut stops = true;
         if state.has_ended() {
@@ -100,12 +117,18 @@ impl Reconciler {
                 reporter::count_missing(&mut tx, customer, id, expected).await?;
             end_execution(&mut tx, customer, &mut state, Ending::Aborted).await?;
         } else {
-            let schedules = lease::store::expire(&mut tx, customer, id).await?;
+            let schedules = if may_expire {
+                lease::store::expire(&mut tx, customer, id).await?
+            } else {
+                Vec::new()
+            };
             expired = schedules.len() as u64;
             let schedules =
                 schedule::store::count_lost_leases(&mut tx, customer, &schedules).await?;
             target_groups = self.requeue_or_fail(&mut tx, customer, &mut state, schedules).await?;
-            timed_out = time_out(&mut tx, self.settings, customer, &mut state, id).await?;
+            if may_expire {
+                timed_out = time_out(&mut tx, self.settings, customer, &mut state, id).await?;
+            }
             stops = timed_out > 0 || state.is_stopping();
         }
         tx.commit().await?;
@@ -182,10 +205,6 @@ async fn time_out(
 ) -> Result<u64, Fault> {
     let mut timed_out = 0;
     for lease in lease::silence::silent(tx, customer, id).await? {
-        let patience = settings.patience(lease.maximum_duration_in_min);
-        if lease::silence::prolong(tx, customer, &lease, patience).await? {
-            continue;
-        }
         timed_out += 1;
         lease::store::end(tx, customer, lease.id, "Canceled").await?;
         let report = [lease.test_report_id];

@@ -9,11 +9,14 @@ use std::{
     time::SystemTime,
 };
 
-use anyhow::bail;
-use rustix::fs::{FlockOperation, flock};
+use anyhow::{Context as _, bail};
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
 
 /// Name of the folder with the folders of tests. It is removed when an engine starts, so its name must not be that
-/// of a folder which somebody has beside the cache.
+/// of a folder which somebody has in the same folder.
 pub(super) const TESTS: &str = "assay-tests";
 
 /// Prefix of files that are being downloaded. Those that were left are removed, too.
@@ -31,7 +34,8 @@ pub(super) struct Kept {
     pub(super) used: SystemTime,
 }
 
-/// Opens a folder that no other engine uses. Returns its absolute path, its files, and the lock.
+/// Opens a folder that no other engine uses, and removes the folders of tests and the unfinished downloads in it.
+/// Returns its absolute path, its files, and the lock.
 pub(super) fn open(folder: &Path) -> anyhow::Result<(PathBuf, HashMap<String, Kept>, File)> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let folder = folder.canonicalize()?;
@@ -39,8 +43,11 @@ pub(super) fn open(folder: &Path) -> anyhow::Result<(PathBuf, HashMap<String, Ke
         bail!("its path is not UTF-8");
     }
     let lock = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK))?;
-    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-        bail!("another engine uses it: give each engine a folder of its own (ASSAY_ENGINE_CACHE)");
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => bail!(
+            "another engine uses it: give each engine a folder of its own (ASSAY_ENGINE_CACHE)"
+        ),
+        locked => locked.with_context(|| format!("cannot lock {LOCK}"))?,
     }
     let tests = folder.join(TESTS);
     match fs::remove_dir_all(&tests) {

@@ -1,6 +1,8 @@
 //! The engine against servers and proxies that do not behave.
 
+mod endings;
 mod files;
+mod guide;
 
 use std::{
     path::Path,

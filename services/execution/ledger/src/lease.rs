@@ -3,12 +3,16 @@
 //! Results of a lease are added under the lock of its execution, after a check that the lease is
 //! not lost, and a lease is lost under the same lock. So if two engines work on the same schedule,
 //! only the results of the later one count.
+//!
+//! A lease is held until the reconciler ends it, also when its time has passed: after an outage, its engine may be
+//! about to renew it.
 
 pub mod occupation;
 pub mod pooled;
 pub mod records;
 pub mod silence;
 pub mod store;
+pub mod uptime;
 
 use assay_proto::Fault;
 

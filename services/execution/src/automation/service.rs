@@ -127,7 +127,11 @@ impl automation_service_server::AutomationService for AutomationService {
         let results = to_report(results, &reports[0])?;
         let numbers: Vec<i32> = results.iter().filter_map(|result| result.slot.number()).collect();
         let execution = &mut lease.execution;
-        add_results(&mut tx, customer, execution, &mut reports, results, false).await?;
+        let added = add_results(&mut tx, customer, execution, &mut reports, results, false).await?;
+        if added > 0 && reports[0].is_pending() {
+            let patience = self.settings.patience(schedule.maximum_duration_in_min);
+            lease::silence::prolong(&mut tx, customer, id, patience).await?;
+        }
         let stops = lease.execution.is_stopping();
         tx.commit().await.map_err(Fault::from)?;
         drop((writer, memory));

@@ -131,7 +131,7 @@ pub(super) async fn list(
              join schedule s on s.customer_id = l.customer_id and s.id = l.schedule_id
              join test_report r on r.customer_id = s.customer_id and r.id = s.test_report_id
              join live_execution e on e.customer_id = l.customer_id and e.id = l.execution_id
-             where l.customer_id = $1 and l.ended_at is null and l.expires_at > now()
+             where l.customer_id = $1 and l.ended_at is null
              group by l.engine
          )
          select id, name, target_group, labels, project_ids::text[], version, first_seen_at as first_seen_time,
@@ -233,7 +233,7 @@ pub(super) async fn running(
     let running: Vec<(String, i64)> = sqlx::query_as(AssertSqlSafe(format!(
         "select s.target_group, count(*) from lease l
          join schedule s on s.customer_id = l.customer_id and s.id = l.schedule_id
-         where l.customer_id = $1 and l.ended_at is null and l.expires_at > now()
+         where l.customer_id = $1 and l.ended_at is null
            and (cardinality($2::uuid[]) = 0 or s.project_id = any($2)) and {IS_LIVE}
          group by s.target_group"
     )))

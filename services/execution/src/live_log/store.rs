@@ -103,7 +103,7 @@ pub(super) async fn latest(
 ) -> Result<Option<LatestLog>, Fault> {
     let log = sqlx::query_as(
         "select lease_id, engine, size,
-                l.ended_at is null and l.expires_at > clock_timestamp() as is_held
+                l.ended_at is null as is_held
          from live_log
          join lease l on l.customer_id = live_log.customer_id and l.id = lease_id
          where live_log.customer_id = $1 and test_report_id = $2

@@ -7,6 +7,8 @@ mod projects;
 mod time_outs;
 
 use anyhow::Result;
+use assay_execution::{Reconciler, TimeLimits};
+use assay_ledger::lease::uptime::Uptime;
 use assay_proto::{
     ExecutionStatus, ReportStatus, TestResult,
     execution::{Execution, TestReport},
@@ -14,6 +16,21 @@ use assay_proto::{
 use serde_json::{Value, json};
 
 use crate::world::{World, fields, instance, now, reason};
+
+const LIMITS: TimeLimits = TimeLimits {
+    lease_seconds: 60,
+    lease_losses: 1,
+    test_minutes: 360,
+    execution_hours: 168,
+    grace_seconds: 900,
+    queue_seconds: 300,
+};
+
+/// Runs the reconciler once, as soon as an outage is over.
+async fn reconcile_after_outage(world: &World) -> Result<()> {
+    let reconciler = Reconciler::new(&world.db, &world.queue, LIMITS);
+    Ok(reconciler.round_within(&mut Uptime::new(LIMITS.lease())).await?)
+}
 
 /// Lets all leases expire, and runs the reconciler.
 async fn expire_leases(world: &World) -> Result<()> {

@@ -69,18 +69,18 @@ pub async fn check_held(
     }
 }
 
-/// Reads the status of a lease, and when it expires.
+/// Reads the status of a lease, and when it expires. It is held until it is ended, also when it has expired.
 pub async fn status(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     id: LeaseId,
 ) -> Result<(LeaseStatus, Timestamp), Fault> {
-    let found: Option<(Option<String>, bool, Timestamp)> = sqlx::query_as(
+    let found: Option<(Option<String>, Timestamp)> = sqlx::query_as(
         "select case when exists (
                     select from live_execution e
                     where e.customer_id = $1 and e.id = l.execution_id
                 ) then outcome else 'Lost' end,
-                expires_at <= clock_timestamp(), expires_at
+                expires_at
          from lease l
          where customer_id = $1 and id = $2",
     )
@@ -88,9 +88,8 @@ pub async fn status(
     .bind(id)
     .fetch_optional(db)
     .await?;
-    let (outcome, is_over, expires_at) = found.ok_or(Fault::NotFound("lease"))?;
+    let (outcome, expires_at) = found.ok_or(Fault::NotFound("lease"))?;
     let status = match outcome.as_deref() {
-        None if is_over => LeaseStatus::Lost,
         None => LeaseStatus::Held,
         Some("Completed") => LeaseStatus::Completed,
         Some("Released") => LeaseStatus::Released,
@@ -206,7 +205,8 @@ pub async fn leases(
     Ok(leases.into_iter().map(with_limit).collect())
 }
 
-/// Renews a lease that is held. Returns when it expires and whether its engine is to continue.
+/// Renews a lease that is held. Returns when it expires and whether its engine is to continue. A lease that expires at
+/// the same time is renewed or lost: both lock its row.
 pub async fn renew(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -216,7 +216,6 @@ pub async fn renew(
     let renewed = sqlx::query_as(
         "update lease set expires_at = now() + make_interval(secs => $3)
          where customer_id = $1 and id = $2 and ended_at is null
-           and expires_at > clock_timestamp()
            and exists (
                select from live_execution e
                where e.customer_id = $1 and e.id = lease.execution_id

@@ -60,6 +60,7 @@ async fn an_engine_cannot_upload_for_a_lost_lease() -> Result<()> {
     world.dispatch().await?;
     let lost = world.engine().lease_one().await?;
     sqlx::query("update lease set expires_at = now()").execute(&world.db).await?;
+    world.reconcile().await?;
 
     let refused = upload_for_lease(&world, &lost.id, "run.log", "late").await.unwrap_err();
 

@@ -6,7 +6,7 @@ use assay_proto::{ExecutionStatus, ReportStatus, TestResult, execution::Lease};
 use serde_json::json;
 use tonic::Code;
 
-use super::expire_leases;
+use super::{expire_leases, reconcile_after_outage};
 use crate::world::{Engine, World, instance, now, reason};
 
 /// Asserts that all requests for a lease fail with `lease_lost`.
@@ -32,10 +32,9 @@ async fn an_expired_lease_is_lost_and_another_engine_runs_the_rest() -> Result<(
     let (late, other) = (world.engine(), world.engine());
     let lost = late.lease_one().await?;
     late.report(&lost.id, json!([instance(2, "Passed")])).await?;
-    world.change("update lease set expires_at = now()").await?;
-    assert_lost(&late, &lost).await;
 
-    world.reconcile().await?;
+    expire_leases(&world).await?;
+    assert_lost(&late, &lost).await;
     let again = other.lease_one().await?;
     assert_lost(&late, &lost).await;
 
@@ -62,6 +61,33 @@ async fn heartbeats_extend_a_lease() -> Result<()> {
     assert!(renewed.r#continue && renewed.expires_at > lease.expires_at);
     world.reconcile().await?;
     engine.report(&lease.id, json!([instance(1, "Passed")])).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_outage_loses_no_leases() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("renewed", 1), ("reported", 1), ("killed", 1)]).await?;
+    let execution = world.dispatch().await?;
+    let engine = world.engine();
+    let leases = engine.lease(now("", 3)).await?;
+    let [renewed, reported, killed] = &leases[..] else { panic!("{leases:?}") };
+    world.change("update lease set expires_at = now() - interval '1 hour'").await?;
+
+    reconcile_after_outage(&world).await?;
+
+    assert!(engine.lease(now("", 3)).await?.is_empty(), "the work is not queued again");
+    assert!(engine.renew(&renewed.id).await?.r#continue);
+    engine.report(&reported.id, json!([instance(1, "Passed")])).await?;
+    engine.complete(&reported.id, false).await?;
+    world.reconcile().await?;
+    engine.report(&renewed.id, json!([instance(1, "Passed")])).await?;
+    assert_lost(&engine, killed).await;
+    let lost = world.count("select count(*) from schedule where lost_leases > 0").await?;
+    assert_eq!(lost, 1, "an engine that does not return has lost its lease");
+    engine.report(&engine.lease_one().await?.id, json!([instance(1, "Passed")])).await?;
+    let done = world.execution(&execution.id).await?;
+    assert_eq!((done.status(), done.result()), (ExecutionStatus::Completed, TestResult::Passed));
     Ok(())
 }
 

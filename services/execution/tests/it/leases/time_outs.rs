@@ -7,12 +7,11 @@ use assay_proto::{ExecutionStatus, ReportStatus, TestResult};
 use assay_testkit::eventually;
 use serde_json::json;
 
-use super::outcomes;
+use super::{outcomes, reconcile_after_outage};
 use crate::world::{World, fields, instance, reason};
 
 /// Makes leases so old that an instance should have been reported.
-const AGE: &str = "update lease set times_out_at = now() - interval '1 second',
-    leased_at = now() - interval '10 hours'";
+const AGE: &str = "update lease set times_out_at = now() - interval '1 second'";
 
 #[tokio::test]
 async fn an_engine_that_renews_its_lease_and_reports_nothing_times_out() -> Result<()> {
@@ -54,8 +53,8 @@ async fn an_engine_that_reports_one_instance_after_the_other_does_not_time_out()
     let engine = world.engine();
     let lease = engine.lease_one().await?;
     assert!((lease.maximum_duration_in_min - 5.0).abs() < f64::EPSILON);
-    engine.report(&lease.id, json!([instance(1, "Passed")])).await?;
     world.change(AGE).await?;
+    engine.report(&lease.id, json!([instance(1, "Passed")])).await?;
 
     world.reconcile().await?;
 
@@ -64,6 +63,42 @@ async fn an_engine_that_reports_one_instance_after_the_other_does_not_time_out()
         where times_out_at between now() + interval '5 minutes' and now() + interval '7 minutes'";
     assert_eq!(world.count(prolonged).await?, 1, "five minutes, and one to stop the test");
     engine.report(&lease.id, json!([instance(2, "Passed")])).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn neither_the_clock_of_a_replica_nor_a_repeated_result_keeps_a_test_from_timing_out()
+-> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 2)]).await?;
+    world.dispatch().await?;
+    let engine = world.engine();
+    let lease = engine.lease_one().await?;
+    engine.report(&lease.id, json!([instance(1, "Passed")])).await?;
+    // The replica that has stored the instance had the year 2039.
+    world.change("update instance set id = '01ffffff-ffff-7fff-bfff-ffffffffffff'").await?;
+    world.change(AGE).await?;
+    engine.report(&lease.id, json!([instance(1, "Passed")])).await?;
+
+    world.reconcile().await?;
+
+    assert!(!engine.renew(&lease.id).await?.r#continue);
+    Ok(())
+}
+
+#[tokio::test]
+async fn no_test_times_out_during_an_outage() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    world.dispatch().await?;
+    let engine = world.engine();
+    let lease = engine.lease_one().await?;
+    world.change(AGE).await?;
+
+    reconcile_after_outage(&world).await?;
+
+    assert!(engine.renew(&lease.id).await?.r#continue);
+    engine.report(&lease.id, json!([instance(1, "Passed")])).await?;
     Ok(())
 }
 
