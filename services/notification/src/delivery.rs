@@ -10,7 +10,9 @@ pub(crate) mod attempt;
 pub(crate) mod backoff;
 pub(crate) mod due;
 pub(crate) mod outcome;
+pub(crate) mod results;
 pub(crate) mod rounds;
+mod schedule;
 pub(crate) mod store;
 
 use assay_work::{Queue, Work};

@@ -23,6 +23,7 @@ use crate::{
         backoff,
         due::{self, Due, Grouping},
         outcome::{Health, Outcome},
+        results,
         rounds::{self, Round},
     },
     format,
@@ -91,7 +92,7 @@ impl InTurns for Sender {
     async fn run(self: Arc<Self>, mut round: Round, stopping: CancellationToken) {
         if let Err(fault) = self.try_run(&mut round, &stopping).await {
             tracing::warn!(webhook.id = %round.webhook, error = %fault, "cannot finish a round");
-            if let Err(fault) = rounds::end(&self.db, &round).await {
+            if let Err(fault) = results::end(&self.db, &round).await {
                 tracing::debug!(webhook.id = %round.webhook, error = %fault, "cannot end a round");
             }
         }
@@ -213,8 +214,7 @@ impl Sender {
         let result = if outcome.is_success() { "delivered" } else { "failed" };
         metrics::counter!("assay_webhook_attempts_total", "result" => result).increment(1);
         let tried = deliveries.iter().map(|due| {
-            // A receiver that is gone is not asked again.
-            let delay = backoff::after(due.attempts + 1).filter(|_| !outcome.is_gone());
+            let delay = backoff::after(due.attempts + 1);
             let delay = delay.map(|delay| delay.max(outcome.retry_after));
             Ok(Tried { notification: NotificationId::from_path(&due.notification.id)?, delay })
         });
@@ -264,23 +264,24 @@ impl Sender {
         match health {
             Health::Healthy => self.finish(round, &[], health).await,
             // Nothing was sent.
-            Health::Failing | Health::Gone => rounds::give_back(&self.db, round).await,
+            Health::Failing | Health::Gone => results::give_back(&self.db, round).await,
         }
     }
 
     /// Records attempts. Returns whether the webhook is still claimed by the round.
     async fn record(&self, round: &Round, attempts: &[Attempt]) -> Result<bool, Fault> {
         let mut tx = begin(&self.db).await?;
-        if !rounds::lock(&mut tx, round).await? {
+        let Some(is_unchanged) = results::lock(&mut tx, round).await? else {
             late(round);
             return Ok(false);
-        }
-        rounds::record_attempts(&mut tx, round, attempts).await?;
+        };
+        results::record_attempts(&mut tx, round, attempts, is_unchanged).await?;
         tx.commit().await?;
         Ok(true)
     }
 
-    /// Records the last attempts and releases the webhook, in one transaction.
+    /// Records the last attempts and releases the webhook, in one transaction. If the webhook has changed since the
+    /// round began, failures say nothing about its receiver, which may be another one.
     async fn finish(
         &self,
         round: &Round,
@@ -288,12 +289,17 @@ impl Sender {
         health: Health,
     ) -> Result<(), Fault> {
         let mut tx = begin(&self.db).await?;
-        if !rounds::lock(&mut tx, round).await? {
+        let Some(is_unchanged) = results::lock(&mut tx, round).await? else {
             late(round);
             return Ok(());
+        };
+        results::record_attempts(&mut tx, round, attempts, is_unchanged).await?;
+        if !is_unchanged && health != Health::Healthy {
+            results::give_back(&mut *tx, round).await?;
+            tx.commit().await?;
+            return Ok(());
         }
-        rounds::record_attempts(&mut tx, round, attempts).await?;
-        let is_archived = rounds::release(&mut tx, round.webhook, health).await?;
+        let is_archived = results::release(&mut tx, round.webhook, health).await?;
         if is_archived {
             events::publish(&mut tx, round.customer, round.webhook, "Disabled").await?;
         }

@@ -4,7 +4,6 @@
 
 use std::{
     error::Error,
-    io,
     net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs},
     time::Duration,
 };
@@ -21,6 +20,11 @@ use uuid::Uuid;
 /// Maximum number of lookups of host names at the same time. Each occupies a thread until the system gives up, however
 /// slow the name servers of a customer are.
 pub(crate) const LOOKUPS: usize = 64;
+
+/// Reason why nothing is sent to a host name. It is the same for all names, so that it does not show which of them the
+/// name servers of Assay know, and the addresses that they have.
+const REFUSED_NAME: &str = "the host name is unknown or refers to addresses which webhooks may not \
+                            access; an operator can allow networks in ASSAY_WEBHOOK_NETWORKS";
 
 /// Maximum time that a lookup waits for others, and that it takes.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(4);
@@ -141,27 +145,22 @@ impl Resolve for Resolver {
         let customer = CUSTOMER.try_with(|customer| *customer);
         let customer = customer.unwrap_or(CustomerId(Uuid::nil()));
         Box::pin(async move {
-            let mut refused = None;
-            let mut allowed = Vec::new();
-            for address in look_up(&lookups, customer, name.as_str().to_owned()).await? {
-                if policy.allows(address.ip(), is_https) {
-                    allowed.push(address);
-                } else {
-                    refused = Some(address.ip());
-                }
-            }
-            match refused {
-                Some(refused) if allowed.is_empty() => {
-                    Err(format!("the host {}", refusal(refused)).into())
-                }
-                _ => Ok(Box::new(allowed.into_iter()) as Addrs),
+            let host = name.as_str().to_owned();
+            let found = look_up(&lookups, customer, host.clone()).await?;
+            let is_allowed = |address: &SocketAddr| policy.allows(address.ip(), is_https);
+            let (allowed, refused): (Vec<_>, Vec<_>) = found.into_iter().partition(is_allowed);
+            if allowed.is_empty() {
+                tracing::debug!(%host, ?refused, "webhooks may access no address of a host");
+                Err(REFUSED_NAME.into())
+            } else {
+                Ok(Box::new(allowed.into_iter()) as Addrs)
             }
         })
     }
 }
 
-/// Returns the addresses of a host. The lookup of the system cannot be interrupted, so it holds its permit until it
-/// ends, also if nobody waits for it any more.
+/// Returns the addresses of a host; none if it is unknown. The lookup of the system cannot be interrupted, so it holds
+/// its permit until it ends, also if nobody waits for it any more.
 async fn look_up(
     lookups: &Shares,
     customer: CustomerId,
@@ -169,12 +168,18 @@ async fn look_up(
 ) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
     let permit = lookups.acquire_within(customer, LOOKUP_TIMEOUT).await;
     let permit = permit.map_err(|_| "too many lookups of host names take long at the moment")?;
-    let lookup = spawn_blocking(move || -> io::Result<Vec<SocketAddr>> {
+    let lookup = spawn_blocking(move || -> Vec<SocketAddr> {
         let _permit = permit;
-        Ok((host.as_str(), 0_u16).to_socket_addrs()?.collect())
+        match (host.as_str(), 0_u16).to_socket_addrs() {
+            Ok(found) => found.collect(),
+            Err(error) => {
+                tracing::debug!(%host, %error, "cannot look up the host of a webhook");
+                Vec::new()
+            }
+        }
     });
     let found = timeout(LOOKUP_TIMEOUT, lookup).await;
-    Ok(found.map_err(|_| "the lookup of the host name takes too long")???)
+    Ok(found.map_err(|_| "the lookup of the host name takes too long")??)
 }
 
 #[cfg(test)]
@@ -201,6 +206,19 @@ mod tests {
         assert!(resolve(other).await.is_ok_and(|mut addresses| addresses.next().is_some()));
         drop(hanging);
         assert!(late.await.is_ok_and(|mut addresses| addresses.next().is_some()));
+    }
+
+    #[tokio::test]
+    async fn the_error_of_a_name_does_not_show_whether_it_is_known() {
+        let (policy, lookups) = (EgressPolicy::default(), Shares::new(4));
+        let resolver = Resolver { policy, is_https: true, lookups };
+        let mut errors = Vec::new();
+        // The second name is too long for any name server.
+        for name in ["localhost", &"x".repeat(64)] {
+            let found = resolver.resolve(name.parse().unwrap()).await;
+            errors.push(found.err().unwrap().to_string());
+        }
+        assert_eq!(errors, [REFUSED_NAME; 2]);
     }
 
     #[test]

@@ -11,9 +11,12 @@ use crate::secret::MASK;
 /// Maximum number of bytes that are kept of a body, and of the headers of a response.
 pub(crate) const KEPT: usize = 4096;
 
-/// Length in bytes from which the words of a secret value are masked, too: a receiver may return the
-/// token of `Bearer …` alone.
+/// Length in bytes from which the parts of a secret value are masked, too: a receiver may return the token of
+/// `Bearer …` alone. Shorter ones would mask ordinary words of a response.
 const WORD: usize = 8;
+
+/// Characters that stand for themselves in JSON and in URLs, like letters and digits.
+const PLAIN: &str = "-_.~";
 
 /// A request and its response.
 #[derive(Debug, Default)]
@@ -69,23 +72,19 @@ impl Exchange {
     }
 }
 
-/// The secret values of the headers of a request, longest first.
+/// The secret values of the headers of a request and their parts, in the spellings of encoders, longest first.
 struct Secrets(Vec<String>);
 
 impl Secrets {
     fn of(request: &HeaderMap) -> Self {
         let values = request.values().filter(|value| value.is_sensitive());
-        let mut secrets: Vec<_> = values
-            .flat_map(|value| {
-                let value = text(value.as_bytes());
-                let words = value.split([' ', '=', ',', ';', ':', '"']);
-                let words: Vec<_> =
-                    words.filter(|word| word.len() >= WORD).map(ToOwned::to_owned).collect();
-                words.into_iter().chain([value])
-            })
-            .filter(|secret| !secret.is_empty())
-            .collect();
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        let parts = values.flat_map(|value| parts(&text(value.as_bytes())));
+        let spellings = parts.flat_map(|part| spellings(&part));
+        let mut secrets: Vec<_> = spellings.filter(|secret| !secret.is_empty()).collect();
+        secrets.sort_unstable_by(|one, other| {
+            other.len().cmp(&one.len()).then_with(|| one.cmp(other))
+        });
+        secrets.dedup();
         Self(secrets)
     }
 
@@ -106,6 +105,47 @@ impl Secrets {
         let longest = self.0.iter().filter_map(cut).max().unwrap_or_default();
         text.truncate(text.len() - longest);
     }
+}
+
+/// Returns a value, its words, and its pieces between characters that encoders escape, which no encoder changes.
+fn parts(value: &str) -> Vec<String> {
+    let words = value.split([' ', '=', ',', ';', ':', '"']);
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || PLAIN.contains(char);
+    let pieces = value.split(|char: char| !is_plain(char));
+    let long = words.chain(pieces).filter(|part| part.len() >= WORD);
+    long.chain([value]).map(ToOwned::to_owned).collect()
+}
+
+/// Returns a secret as it is, and as it stands in JSON and in URLs. Encoders escape `/` or not, and write digits in
+/// upper or lower case.
+fn spellings(secret: &str) -> [String; 7] {
+    let json = secret.replace('\\', r"\\").replace('"', r#"\""#);
+    let url = |kept: &str, digits: &[u8; 16]| percent_encoded(secret, kept, digits);
+    let (upper, lower) = (b"0123456789ABCDEF", b"0123456789abcdef");
+    [
+        secret.to_owned(),
+        json.replace('/', r"\/"),
+        json,
+        url("", upper),
+        url("", lower),
+        url("/", upper),
+        url("/", lower),
+    ]
+}
+
+/// Returns a text as it stands in a URL, where some characters are kept.
+fn percent_encoded(text: &str, kept: &str, digits: &[u8; 16]) -> String {
+    let digit = |value: u8| char::from(digits[usize::from(value)]);
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        let char = char::from(byte);
+        if char.is_ascii_alphanumeric() || PLAIN.contains(char) || kept.contains(char) {
+            encoded.push(char);
+        } else {
+            encoded.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+        }
+    }
+    encoded
 }
 
 fn header(name: &str, value: String) -> WebhookHeader {
@@ -176,6 +216,31 @@ mod tests {
             exchange.answered(&headers, &HeaderMap::new(), (body.as_bytes(), false));
             assert_eq!(exchange.response_body.as_deref(), Some(shown));
         }
+    }
+
+    #[test]
+    fn secrets_are_masked_as_encoders_of_json_and_urls_write_them() {
+        let mut secret = HeaderValue::from_static(r#"Bearer ab/cdEF0123+gh"ij\kl=="#);
+        secret.set_sensitive(true);
+        let headers: HeaderMap = [(AUTHORIZATION, secret)].into_iter().collect();
+        let mut exchange = Exchange::default();
+        for (body, shown) in [
+            (r#"{"got":"Bearer ab/cdEF0123+gh\"ij\\kl=="}"#, r#"{"got":"********"}"#),
+            (r#"{"got":"Bearer ab\/cdEF0123+gh\"ij\\kl=="}"#, r#"{"got":"********"}"#),
+            (r#"{"token":"ab\/cdEF0123+gh"}"#, r#"{"token":"********"}"#),
+            ("got=Bearer%20ab%2FcdEF0123%2Bgh%22ij%5Ckl%3D%3D&x=1", "got=********&x=1"),
+            ("got=Bearer%20ab%2fcdEF0123%2bgh%22ij%5ckl%3d%3d&x=1", "got=********&x=1"),
+            ("token=ab/cdEF0123%2Bgh", "token=********"),
+            // Long pieces are masked in any encoding, and short ones are not.
+            (r#"{"token":"ab\u002fcdEF0123\u002bgh"}"#, r#"{"token":"ab\u002f********\u002bgh"}"#),
+            ("Bearer of ab/cd", "Bearer of ab/cd"),
+        ] {
+            exchange.answered(&headers, &HeaderMap::new(), (body.as_bytes(), true));
+            assert_eq!(exchange.response_body.as_deref(), Some(shown));
+        }
+        let broken_off = br#"{"token":"ab\/cdEF01"#;
+        exchange.answered(&headers, &HeaderMap::new(), (&broken_off[..], false));
+        assert_eq!(exchange.response_body.as_deref(), Some(r#"{"token":""#));
     }
 
     #[test]

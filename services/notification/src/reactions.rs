@@ -253,7 +253,7 @@ fn execution(change: &ExecutionChanged) -> Notification {
     }
 }
 
-/// Returns an id, unless the event of an earlier release lacks it.
+/// Returns an id, unless the event lacks it.
 fn given(id: &str) -> Option<String> {
     Some(id.to_owned()).filter(|id| !id.is_empty())
 }

@@ -14,6 +14,9 @@ const DELAYS: [Duration; 8] = [
     Duration::from_hours(8),
 ];
 
+/// The longest of them.
+pub(super) const LONGEST: Duration = DELAYS[DELAYS.len() - 1];
+
 /// Returns the delay after this number of failed attempts, or `None` after the last one.
 pub(crate) fn after(attempts: i32) -> Option<Duration> {
     let index = usize::try_from(attempts).ok()?.checked_sub(1)?;

@@ -8,6 +8,8 @@ use prost::Message as _;
 use sqlx::{AssertSqlSafe, FromRow as _, PgExecutor, PgPool, Row as _, types::Json};
 use uuid::Uuid;
 
+use super::schedule;
+
 /// Maximum number of deliveries that are read at once.
 pub(crate) const BATCH: usize = 128;
 
@@ -22,8 +24,9 @@ const LARGEST_GROUP: usize = 4 << 20;
 pub(crate) struct Grouping {
     /// Maximum number in a request.
     pub(crate) most: i64,
-    /// Deliveries that are due within this time are sent, too, so that an upload is not torn apart, unless they are due
-    /// later than the window of the batch only because of quiet hours.
+    /// First attempts that are due within this time are made, too, so that an upload is not torn apart, unless they are
+    /// due later than the window of the batch only because of quiet hours. Retries wait until they are due: the
+    /// receiver may have asked for the delay.
     pub(super) ahead: Duration,
 }
 
@@ -48,18 +51,22 @@ fn fits(size: &mut usize, added: usize, most: usize) -> bool {
 }
 
 /// Reads the due deliveries of webhooks, those first that have waited longest: up to [`BATCH`] of each, and fewer
-/// if they are large.
+/// if they are large. In quiet hours, only retries are due.
 pub(super) async fn due(
     db: impl PgExecutor<'_>,
     webhooks: &[WebhookId],
 ) -> Result<Vec<Due>, Fault> {
     let limit = i64::try_from(BATCH).map_err(Fault::internal)?;
-    let columns = Notification::COLUMNS;
+    let (columns, quiet_end) = (Notification::COLUMNS, schedule::quiet_end("w", "now()"));
     let due = sqlx::query(AssertSqlSafe(format!(
         "select webhook_id, attempts, created_at, trace, {columns}
-         from unnest($1::uuid[]) as webhook (webhook_id), lateral (
+         from (
+             select w.id as webhook_id, {quiet_end} is not null as is_quiet from webhook w
+             where w.id = any($1) offset 0
+         ) as webhook, lateral (
              select notification_id, attempts, trace from webhook_delivery d
              where d.webhook_id = webhook.webhook_id and d.next_attempt_at <= now()
+               and (d.last_attempt_at is not null or not is_quiet)
              order by d.next_attempt_at
              limit $2
          ) as due join notification on id = notification_id"
@@ -87,14 +94,16 @@ pub(super) async fn group(
     (claim, revision): (Uuid, i64),
     grouping: Grouping,
 ) -> Result<(Vec<Due>, bool), Fault> {
-    let columns = Notification::COLUMNS;
+    let (columns, quiet_end) = (Notification::COLUMNS, schedule::quiet_end("w", "now()"));
     let due = sqlx::query_as::<_, Due>(AssertSqlSafe(format!(
         "select webhook_id, attempts, created_at, trace, {columns}
          from (
              select webhook_id, notification_id, attempts, trace from webhook_delivery
              where webhook_id = $1 and next_attempt_at <= now() + make_interval(secs => $2)
-               and (next_attempt_at <= now() or attempts > 0 or next_attempt_at <= make_interval(secs => $2)
+               and (next_attempt_at <= now() or attempts = 0 and next_attempt_at <= make_interval(secs => $2)
                         + (select created_at from notification where id = notification_id))
+               and (last_attempt_at is not null
+                    or (select {quiet_end} is null from webhook w where w.id = $1))
                and exists (select from webhook w where w.id = $1 and w.claim = $4 and w.revision = $5)
              order by next_attempt_at, notification_id
              limit $3

@@ -1,17 +1,15 @@
-//! Rounds in PostgreSQL: webhooks of all customers are claimed with their due deliveries, and
-//! released with the outcome of each attempt.
+//! Rounds in PostgreSQL: webhooks of all customers are claimed with their due deliveries.
 
 use std::time::Duration;
 
 use assay_proto::{CustomerId, Fault, WebhookId, notification::WebhookFormat, value_of};
 use assay_work::{Age, Turns};
-use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
+use sqlx::{AssertSqlSafe, PgPool};
 use uuid::Uuid;
 
 use super::{
-    attempt::{self, Attempt},
     due::{self, Due, Grouping},
-    outcome::{Health, Outcome},
+    schedule,
 };
 use crate::secret::Sealed;
 
@@ -25,8 +23,8 @@ const LONGEST_DIGEST: i64 = 500;
 /// A claimed webhook, with some of its due deliveries.
 pub(crate) struct Round {
     pub(crate) webhook: WebhookId,
-    claim: Uuid,
-    revision: i64,
+    pub(super) claim: Uuid,
+    pub(super) revision: i64,
     pub(crate) customer: CustomerId,
     pub(crate) url: String,
     pub(crate) sealed: Sealed,
@@ -90,7 +88,7 @@ impl Claimed {
 /// the webhook, and the round that was late records nothing.
 ///
 /// A customer has at most `limit_of_customer` rounds, including those that are `running`. Customers
-/// with few rounds come first.
+/// with few rounds come first. In quiet hours, only retries are due.
 pub(crate) async fn claim(
     db: &PgPool,
     limit: i64,
@@ -100,6 +98,7 @@ pub(crate) async fn claim(
 ) -> Result<Vec<Round>, Fault> {
     let (customers, counts): (Vec<CustomerId>, Vec<i64>) =
         running.iter().map(|(customer, count)| (*customer, *count)).unzip();
+    let quiet_end = schedule::quiet_end("webhook", "now()");
     let claimed: Vec<Claimed> = sqlx::query_as(AssertSqlSafe(format!(
         "with recursive {WAITING}, ready as (
              select id, rests_until, coalesce(count, 0)
@@ -108,8 +107,14 @@ pub(crate) async fn claim(
                  as running (customer_id, count) using (customer_id)
              where id = any(array(select webhook_id from waiting))
                and deleted_at is null and not archived and rests_until <= now()
-               and exists (select from webhook_delivery d
-                           where d.webhook_id = webhook.id and d.next_attempt_at <= now())
+               and exists (
+                   select 1 from webhook_delivery d
+                   where d.webhook_id = webhook.id and d.next_attempt_at <= now() and {quiet_end} is null
+                   union all
+                   select 1 from webhook_delivery d
+                   where d.webhook_id = webhook.id and d.next_attempt_at <= now()
+                     and d.last_attempt_at is not null
+               )
          )
          update webhook set rests_until = now() + make_interval(secs => $5), taken = taken + 1,
                             claim = gen_random_uuid()
@@ -166,8 +171,16 @@ pub(crate) async fn claim(
 }
 
 /// Returns the age of the oldest delivery that is due although its webhook does not rest, and that no
-/// replica is sending.
+/// replica is sending. In quiet hours, only retries are due.
 pub fn age() -> Age {
+    let quiet_end = schedule::quiet_end("webhook", "now()");
+    let oldest = |which: &str| {
+        format!(
+            "(select min(d.next_attempt_at) from webhook_delivery d
+              where d.webhook_id = webhook.id and d.next_attempt_at is not null and {which})"
+        )
+    };
+    let (of_all, of_retries) = (oldest("true"), oldest("d.last_attempt_at is not null"));
     Age {
         metric: "assay_webhook_age_seconds",
         help: "Time since the oldest delivery to a webhook that waits to be sent was due.",
@@ -176,8 +189,8 @@ pub fn age() -> Age {
             "with recursive {WAITING}
              select min(greatest(rests_until, next.attempt_at))
              from webhook, lateral (
-                 select min(next_attempt_at) as attempt_at from webhook_delivery d
-                 where d.webhook_id = webhook.id and next_attempt_at is not null
+                 select case when {quiet_end} is null then {of_all} else {of_retries} end as attempt_at
+                 offset 0
              ) as next
              where id = any(array(select webhook_id from waiting))
                and deleted_at is null and not archived
@@ -214,97 +227,4 @@ pub(crate) async fn read_group(
     let (due, is_more) = due::group(db, round.webhook, unchanged, grouping).await?;
     round.due = due;
     Ok(is_more)
-}
-
-/// Locks the webhook of a round. Returns whether it is still claimed by that round.
-pub(crate) async fn lock(tx: &mut PgTransaction<'_>, round: &Round) -> Result<bool, Fault> {
-    let lock = sqlx::query("select from webhook where id = $1 and claim = $2 for no key update");
-    let locked = lock.bind(round.webhook).bind(round.claim).fetch_optional(&mut **tx).await?;
-    Ok(locked.is_some())
-}
-
-/// Records attempts of a round, also in the log of its webhook.
-pub(crate) async fn record_attempts(
-    tx: &mut PgTransaction<'_>,
-    round: &Round,
-    attempts: &[Attempt],
-) -> Result<(), Fault> {
-    let logged = attempt::log(tx, round.customer, round.webhook, attempts).await?;
-    let (mut ids, mut delays, mut places) = (Vec::new(), Vec::new(), Vec::new());
-    for (place, attempt) in (1_i32..).zip(attempts) {
-        for tried in &attempt.deliveries {
-            ids.push(tried.notification);
-            delays.push(tried.delay.map(|delay| delay.as_secs_f64()));
-            places.push(place);
-        }
-    }
-    let outcomes = || attempts.iter().map(|attempt| &attempt.outcome);
-    sqlx::query(
-        "update webhook_delivery
-         set attempts = attempts + 1, last_attempt_at = now(),
-             response_status = ($5::int[])[made.place], error = ($6::text[])[made.place],
-             attempt_id = ($7::uuid[])[made.place],
-             delivered_at = case when ($6::text[])[made.place] is null then now() end,
-             next_attempt_at = case when ($6::text[])[made.place] is not null
-                                    then now() + make_interval(secs => made.delay) end
-         from unnest($2::uuid[], $3::float8[], $4::int[]) as made (notification_id, delay, place)
-         where webhook_delivery.webhook_id = $1
-           and webhook_delivery.notification_id = made.notification_id",
-    )
-    .bind(round.webhook)
-    .bind(ids)
-    .bind(delays)
-    .bind(places)
-    .bind(outcomes().map(Outcome::response_status).collect::<Vec<_>>())
-    .bind(outcomes().map(|outcome| outcome.error.as_deref()).collect::<Vec<_>>())
-    .bind(logged)
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
-}
-
-/// Notes that a round has come to an end, although nothing can be recorded about its deliveries.
-pub(crate) async fn end(db: impl PgExecutor<'_>, round: &Round) -> Result<(), Fault> {
-    let end = sqlx::query("update webhook set taken = 0 where id = $1 and claim = $2");
-    end.bind(round.webhook).bind(round.claim).execute(db).await?;
-    Ok(())
-}
-
-/// Gives back a webhook to which nothing was sent, so that another round can begin at once.
-pub(crate) async fn give_back(db: impl PgExecutor<'_>, round: &Round) -> Result<(), Fault> {
-    let give_back = "update webhook set taken = 0, claim = null, rests_until = now()
-                     where id = $1 and claim = $2";
-    sqlx::query(give_back).bind(round.webhook).bind(round.claim).execute(db).await?;
-    Ok(())
-}
-
-/// Releases a webhook at the end of a round. A failing webhook rests, and longer the longer it has
-/// been failing. It is archived once it has been failing for days, or if its receiver is gone. Returns
-/// whether this call archived it.
-pub(crate) async fn release(
-    tx: &mut PgTransaction<'_>,
-    webhook: WebhookId,
-    health: Health,
-) -> Result<bool, Fault> {
-    let is_healthy = health == Health::Healthy;
-    let released: Option<bool> = sqlx::query_scalar(
-        "update webhook
-         set taken = 0, claim = null, failing_since = case when $2 then null else coalesce(failing_since, now()) end,
-             rests_until = case when $2 then now() else now() + least(
-                 interval '5 minutes',
-                 greatest(interval '1 second', (now() - failing_since) / 2)) end
-         where id = $1 and not archived and deleted_at is null
-         returning failing_since < now() - interval '5 days'",
-    )
-    .bind(webhook)
-    .bind(is_healthy)
-    .fetch_optional(&mut **tx)
-    .await?
-    .map(|has_failed_for_days: Option<bool>| has_failed_for_days.unwrap_or_default());
-    let is_archived = released.is_some_and(|for_days| for_days || health == Health::Gone);
-    if is_archived {
-        let archive = "update webhook set archived = true, revision = revision + 1 where id = $1";
-        sqlx::query(archive).bind(webhook).execute(&mut **tx).await?;
-    }
-    Ok(is_archived)
 }

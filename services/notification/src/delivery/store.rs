@@ -14,6 +14,7 @@ use assay_rpc::{
 use sqlx::{AssertSqlSafe, PgPool, PgTransaction, types::Json};
 use uuid::Uuid;
 
+use super::schedule;
 use crate::filter::PATTERNS;
 
 const COLUMNS: &str = Delivery::COLUMNS;
@@ -21,42 +22,20 @@ const COLUMNS: &str = Delivery::COLUMNS;
 /// Maximum number of deliveries that are queued again in one transaction, which locks the webhook.
 const REQUEUED: i64 = 1000;
 
-/// The status of a delivery and the time of its next attempt, as columns. Nothing is sent to an archived
-/// webhook, and nothing before a failing one has rested.
-const DERIVED: &str = "case when d.delivered_at is not null then 'Delivered'
-         when d.next_attempt_at is not null then 'Pending'
-         else 'Failed' end as status,
-    case when d.next_attempt_at is not null and not w.archived
-         then greatest(d.next_attempt_at, case when w.failing_since is not null then w.rests_until end)
-    end as next_attempt_date_time";
-
-/// The time when a delivery to a webhook that is added now is due: at the end of the window of a batch or of
-/// the period of a digest, and not in quiet hours.
-const DUE: &str = "lateral (
-         select case
-             when digest = 'Hourly' then
-                 (date_trunc('hour', now() at time zone known_zone) + interval '1 hour')
-                     at time zone known_zone
-             when digest = 'Daily' then
-                 (date_trunc('day', (now() at time zone known_zone) - interval '8 hours')
-                     + interval '1 day 8 hours') at time zone known_zone
-             when batch_size > 1 then now() + make_interval(secs => batch_window_in_sec)
-             else now()
-         end as planned
-     ) as plan, lateral (
-         select planned at time zone known_zone as local,
-                to_char(planned at time zone known_zone, 'HH24:MI') as clock
-     ) as place, lateral (
-         select case
-             when quiet_from is null then planned
-             when quiet_from > quiet_until and clock >= quiet_from then
-                 (date_trunc('day', local) + interval '1 day' + quiet_until::interval)
-                     at time zone known_zone
-             when clock < quiet_until and (quiet_from > quiet_until or clock >= quiet_from) then
-                 (date_trunc('day', local) + quiet_until::interval) at time zone known_zone
-             else planned
-         end as due_at
-     ) as due";
+/// Returns the status of a delivery and the time of its next attempt, as columns. Nothing is sent to an archived
+/// webhook, nothing before a failing one has rested, and nothing for the first time in quiet hours.
+fn derived() -> String {
+    let quiet_end = schedule::quiet_end("w", "greatest(d.next_attempt_at, now())");
+    format!(
+        "case when d.delivered_at is not null then 'Delivered'
+             when d.next_attempt_at is not null then 'Pending'
+             else 'Failed' end as status,
+         case when d.next_attempt_at is not null and not w.archived
+             then greatest(d.next_attempt_at, case when w.failing_since is not null then w.rests_until end,
+                           case when d.last_attempt_at is null then {quiet_end} end)
+         end as next_attempt_date_time"
+    )
+}
 
 /// Adds a delivery of each notification, in its trace, to each webhook that subscribes to it.
 pub(crate) async fn insert(
@@ -79,14 +58,15 @@ pub(crate) async fn insert(
     });
     let of_branch = branch::condition("added.branch", "pattern");
     let trends = notifications.iter().map(|one| one.trend.is_some().then(|| name_of(one.trend())));
-    // With `offset 0`, the time zone of a webhook is looked up once, and not for each notification.
+    let due_at = schedule::due_at("webhook", "now()");
+    // With `offset 0`, the time is computed once for each webhook, and not for each notification.
     sqlx::query(AssertSqlSafe(format!(
         "insert into webhook_delivery (webhook_id, notification_id, trace, next_attempt_at)
          select webhook.id, added.id, added.trace, due_at
          from (
              select *, array(select lower(event collate \"C\") from unnest(events) as event) as patterns,
                     array(select lower(owner collate \"C\") from unnest(owners) as owner) as of_owners,
-                    case when time_zone = 'UTC' then time_zone else known_time_zone(time_zone) end as known_zone
+                    {due_at} as due_at
              from webhook
              where customer_id = $1 and deleted_at is null and not archived
              offset 0
@@ -94,8 +74,7 @@ pub(crate) async fn insert(
          unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
                 $9::jsonb[], $10::text[], $11::text[], $12::text[], $13::jsonb[], $14::jsonb[])
              as added (id, source, action, origin, project_id, branch, result, trace, target,
-                       test_set_id, trend, owners, owner_trends),
-         {DUE}
+                       test_set_id, trend, owners, owner_trends)
          where patterns && {PATTERNS}
            and (project_ids = '{{}}' or added.project_id = any(project_ids))
            and (branches = '{{}}' or exists (select from unnest(branches) as pattern where {of_branch}))
@@ -163,9 +142,10 @@ pub(crate) async fn list(
         let bound = bound.bind(customer).bind(webhook).bind(before).bind(SCANNED - 1);
         Ok(bound.fetch_optional(db).await?)
     };
+    let derived = &derived();
     let find = move |from: Uuid, before: Uuid, limit: i64| async move {
         let found = sqlx::query_as(AssertSqlSafe(format!(
-            "select {COLUMNS}, {DERIVED}
+            "select {COLUMNS}, {derived}
              from webhook_delivery d
                   join notification n on n.id = d.notification_id join webhook w on w.id = d.webhook_id
              where n.customer_id = $1 and d.webhook_id = $2
@@ -187,13 +167,14 @@ pub(crate) async fn requeue(
     webhook: WebhookId,
     id: NotificationId,
 ) -> Result<Delivery, Fault> {
+    let derived = derived();
     let requeued = sqlx::query_as(AssertSqlSafe(format!(
         "update webhook_delivery d
          set attempts = 0, next_attempt_at = now(), delivered_at = null
          from notification n, webhook w
          where n.customer_id = $1 and n.id = d.notification_id and w.id = d.webhook_id
            and d.webhook_id = $2 and d.notification_id = $3
-         returning {COLUMNS}, {DERIVED}"
+         returning {COLUMNS}, {derived}"
     )));
     let requeued = requeued.bind(customer).bind(webhook).bind(id).fetch_optional(&mut **tx).await?;
     requeued.ok_or(Fault::NotFound("delivery"))

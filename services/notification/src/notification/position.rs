@@ -12,16 +12,18 @@ pub(super) enum LastEvent {
     /// The id of the event. An id that was received before the database was restored from a backup is
     /// unknown, even if there are as many notifications again.
     Id(NotificationId),
-    /// The position, which was the id of the event in earlier releases. 0 stands for the beginning.
-    Position(i64),
+    /// The client has received none, and wants all.
+    Beginning,
 }
 
 impl LastEvent {
     pub(super) fn parse(text: &str) -> Result<Self, Fault> {
-        let number = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok());
-        let id = || NotificationId::from_path(text).ok().map(Self::Id);
-        let last = number.flatten().map(Self::Position).or_else(id);
-        last.ok_or_else(|| Fault::invalid("lastEventId", "must be the id of a received event"))
+        if text == BEGINNING {
+            return Ok(Self::Beginning);
+        }
+        let problem = "must be the id of a received event, or 0 for all events";
+        let id = NotificationId::from_path(text);
+        id.map(Self::Id).map_err(|_| Fault::invalid("lastEventId", problem))
     }
 }
 
@@ -33,15 +35,7 @@ pub(super) async fn after(
     last: LastEvent,
 ) -> Result<Option<i64>, Fault> {
     match last {
-        LastEvent::Position(0) => Ok(Some(0)),
-        LastEvent::Position(position) => {
-            let known = sqlx::query_scalar(
-                "select $2 between min(position) and max(position) from notification
-                 where customer_id = $1 and deleted_at is null",
-            );
-            let known: Option<bool> = known.bind(customer).bind(position).fetch_one(db).await?;
-            Ok(known.unwrap_or_default().then_some(position))
-        }
+        LastEvent::Beginning => Ok(Some(0)),
         LastEvent::Id(id) => {
             let known = "select position from notification where customer_id = $1 and id = $2";
             Ok(sqlx::query_scalar(known).bind(customer).bind(id).fetch_optional(db).await?)
@@ -64,13 +58,11 @@ pub(super) async fn end(
 }
 
 #[test]
-fn a_last_event_is_an_id_or_a_number() {
+fn a_last_event_is_an_id_or_the_beginning() {
     let id = NotificationId::new();
     assert_eq!(LastEvent::parse(&id.to_string()).ok(), Some(LastEvent::Id(id)));
-    for (text, position) in [("0", 0), ("4711", 4711), ("9223372036854775807", i64::MAX)] {
-        assert_eq!(LastEvent::parse(text).ok(), Some(LastEvent::Position(position)));
-    }
-    for wrong in ["", "x", "-1", "+1", "1.5", " 1", "1e3"] {
+    assert_eq!(LastEvent::parse("0").ok(), Some(LastEvent::Beginning));
+    for wrong in ["", "x", "-1", "+1", "1", "00", "1.5", " 0", "1e3"] {
         assert!(LastEvent::parse(wrong).is_err(), "{wrong:?} was accepted");
     }
 }

@@ -90,7 +90,7 @@ fn event(customer: CustomerId, notification: &Notification) -> Result<Event, Fau
         return Ok(event);
     }
     let user = notification.actor.as_ref().and_then(|actor| actor.user_id.as_deref());
-    // Notifications of earlier releases have no actor.
+    // Notifications that were stored before migration 110 have no actor.
     let user = user.map(UserId::from_record).transpose()?;
     Ok(event.of_client(user.unwrap_or(UserId(Uuid::nil()))))
 }

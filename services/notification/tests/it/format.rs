@@ -25,7 +25,7 @@ fn in_format(receiver: &Receiver, format: WebhookFormat) -> WebhookInput {
 }
 
 impl World {
-    async fn subscribe_with(
+    pub(crate) async fn subscribe_with(
         &self,
         user: &TestUser,
         receiver: &Receiver,
@@ -44,7 +44,7 @@ impl World {
         Ok(due.fetch_one(&self.db).await?)
     }
 
-    async fn sql(&self, expression: &str) -> Result<String> {
+    pub(crate) async fn sql(&self, expression: &str) -> Result<String> {
         let value = sqlx::query_scalar(AssertSqlSafe(format!("select ({expression})::text")));
         Ok(value.fetch_one(&self.db).await?)
     }

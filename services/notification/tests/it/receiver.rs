@@ -18,7 +18,7 @@ use tokio::{net::TcpListener, sync::Semaphore, task::JoinSet};
 pub(crate) enum Behaviour {
     Answer(u16),
     RedirectTo(String),
-    /// Answers 503 with `Retry-After`, in seconds.
+    /// Answers 429 with `Retry-After`, in seconds.
     RetryAfter(u32),
     Hang,
     /// Answers 403 with the header `Authorization` of the request as body and cookie.
@@ -94,7 +94,7 @@ async fn receive(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) 
         Behaviour::RedirectTo(url) => (StatusCode::FOUND, [("location", url)]).into_response(),
         Behaviour::RetryAfter(seconds) => {
             let headers = [("retry-after", seconds.to_string())];
-            (StatusCode::SERVICE_UNAVAILABLE, headers).into_response()
+            (StatusCode::TOO_MANY_REQUESTS, headers).into_response()
         }
         Behaviour::Echo => {
             let secret = headers.get("authorization").cloned().unwrap();
