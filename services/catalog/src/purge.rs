@@ -18,7 +18,6 @@ use assay_records::Action;
 use assay_runtime::Runtime;
 use assay_work::Attempt;
 use sqlx::PgPool;
-use tokio::time::sleep;
 use uuid::Uuid;
 
 pub(crate) use self::store::PURGE;
@@ -33,25 +32,8 @@ const UNPUBLISHED: i64 = 2000;
 
 /// Removes the records of deleted projects until the program stops.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
-    let (database, stopping) = (database.clone(), runtime.stopping());
-    runtime.spawn("purge", async move {
-        let work = async {
-            database.ready().await;
-            let mut fails = false;
-            loop {
-                let done = purge(database.pool()).await;
-                let failed_before = std::mem::replace(&mut fails, done.is_err());
-                if let Err(fault) = done
-                    && !failed_before
-                {
-                    tracing::warn!(%fault, "cannot remove the records of deleted projects; retrying");
-                }
-                sleep(PERIOD).await;
-            }
-        };
-        stopping.run_until_cancelled(work).await;
-        Ok(())
-    });
+    let failure = "cannot remove the records of deleted projects";
+    database.every(runtime, "purge", PERIOD, failure, |db| async move { purge(&db).await });
 }
 
 /// Removes the records of all deleted projects, unless another replica is doing so.

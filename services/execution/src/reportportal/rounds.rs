@@ -7,10 +7,7 @@ use assay_database::Database;
 use assay_proto::{CustomerId, Fault};
 use assay_runtime::Runtime;
 use futures::{StreamExt, stream::FuturesUnordered};
-use tokio::{
-    join,
-    time::{sleep, timeout},
-};
+use tokio::time::{sleep, timeout};
 
 use super::{
     Launches,
@@ -35,49 +32,33 @@ const WAITING: &str = "assay_launches_waiting";
 const STORED: &str = "assay_launch_stored_seconds";
 
 impl Launches {
-    /// Starts the task. It works until the program stops.
+    /// Starts the tasks. They work until the program stops.
     pub fn spawn(&self, runtime: &Runtime, database: &Database) {
         describe_metrics();
-        let (launches, database, stopping) = (self.clone(), database.clone(), runtime.stopping());
-        runtime.spawn("launches", async move {
-            let work = async {
-                database.ready().await;
-                join!(launches.keep_closing(), launches.keep_adopting(), launches.keep_removing())
-            };
-            stopping.run_until_cancelled(work).await;
-            Ok(())
-        });
+        let launches = self.clone();
+        let close = move |_| {
+            let launches = launches.clone();
+            async move { launches.close_due().await }
+        };
+        let failure = "cannot read the launches that are over";
+        database.every(runtime, "closing launches", CLOSING, failure, close);
+        let launches = self.clone();
+        let adopt = move |_| {
+            let launches = launches.clone();
+            async move { launches.adopt_and_count().await }
+        };
+        let failure = "cannot read the launches that need a caller";
+        database.every(runtime, "adoption for launches", ADOPTION, failure, adopt);
+        let remove = |db| async move { store::remove_old(&db).await };
+        let failure = "cannot remove old launches";
+        database.every(runtime, "removal of launches", REMOVAL, failure, remove);
     }
 
-    async fn keep_closing(&self) {
-        loop {
-            if let Err(fault) = self.close_due().await {
-                tracing::warn!(error = %fault, "cannot read the launches that are over");
-            }
-            sleep(CLOSING).await;
-        }
-    }
-
-    async fn keep_adopting(&self) {
-        loop {
-            if let Err(fault) = self.adopt_paused().await {
-                tracing::warn!(error = %fault, "cannot read the launches that need a caller");
-            }
-            if let Ok(waiting) = store::count_waiting(&self.0.db).await {
-                #[expect(clippy::cast_precision_loss, reason = "a metric")]
-                metrics::gauge!(WAITING).set(waiting as f64);
-            }
-            sleep(ADOPTION).await;
-        }
-    }
-
-    async fn keep_removing(&self) {
-        loop {
-            if let Err(fault) = store::remove_old(&self.0.db).await {
-                tracing::warn!(error = %fault, "cannot remove old launches");
-            }
-            sleep(REMOVAL).await;
-        }
+    async fn adopt_and_count(&self) -> Result<(), Fault> {
+        self.adopt_paused().await?;
+        #[expect(clippy::cast_precision_loss, reason = "a metric")]
+        metrics::gauge!(WAITING).set(store::count_waiting(&self.0.db).await? as f64);
+        Ok(())
     }
 
     /// Adopts test cases, closes the launches that are due, and removes what is old, each once.

@@ -11,7 +11,8 @@ use crate::Database;
 
 impl Database {
     /// Starts a task that works in rounds with pauses between them, from the time when the database is ready
-    /// until the program stops. A round that fails is logged with the text `failure`, and others follow.
+    /// until the program stops. If rounds fail, others follow; the first failure after a success is logged with the
+    /// text `failure`.
     pub fn every<R>(
         &self,
         runtime: &Runtime,
@@ -26,9 +27,14 @@ impl Database {
         runtime.spawn(name, async move {
             let work = async {
                 database.ready().await;
+                let mut fails = false;
                 loop {
-                    if let Err(fault) = round(database.pool().clone()).await {
-                        tracing::warn!(error = %fault, "{failure}");
+                    let done = round(database.pool().clone()).await;
+                    let failed_before = std::mem::replace(&mut fails, done.is_err());
+                    if let Err(fault) = done
+                        && !failed_before
+                    {
+                        tracing::warn!(error = %fault, "{failure}; will retry");
                     }
                     sleep(pause).await;
                 }
