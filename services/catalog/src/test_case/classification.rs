@@ -1,9 +1,8 @@
 //! Classification of test cases, as test tools report it.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use assay_proto::{Classification, CustomerId, Fault, TestCaseId};
 use assay_rpc::parts::bounded;
+use aws_lc_rs::digest::{SHA256, digest};
 use prost::Message;
 use sqlx::{PgTransaction, types::Json};
 
@@ -12,15 +11,15 @@ use sqlx::{PgTransaction, types::Json};
 pub(crate) struct Classified<'c> {
     pub(crate) case: TestCaseId,
     pub(crate) classification: &'c Classification,
-    /// Differs from that of another classification. A test case with the same one needs no update.
+    /// The first 64 bits of a SHA-256. They are stored: a test case with the same ones needs no update.
     pub(crate) digest: i64,
 }
 
 impl<'c> Classified<'c> {
     pub(crate) fn new(case: TestCaseId, classification: &'c Classification) -> Self {
-        let mut hasher = DefaultHasher::new();
-        classification.encode_to_vec().hash(&mut hasher);
-        Self { case, classification, digest: hasher.finish().cast_signed() }
+        let digest = digest(&SHA256, &classification.encode_to_vec());
+        let digest = digest.as_ref().first_chunk().copied().map_or(0, i64::from_be_bytes);
+        Self { case, classification, digest }
     }
 
     /// Returns the suites, of which none contains a line break, on lines.

@@ -1,7 +1,6 @@
 //! Keys of test runs.
 
-use std::fmt::Write as _;
-
+use assay_digest::hex;
 use aws_lc_rs::digest::{SHA256, digest};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
@@ -76,9 +75,7 @@ fn shortened(mut key: String) -> String {
         let hash = digest(&SHA256, key.as_bytes());
         key.truncate(LONGEST - 2 * HASH - 1);
         key.push('~');
-        for byte in &hash.as_ref()[..HASH] {
-            let _ = write!(key, "{byte:02x}");
-        }
+        key.push_str(&hex(&hash.as_ref()[..HASH]));
     }
     key
 }

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use assay_digest::hex;
 use assay_proto::{CustomerId, ExecutionId, Fault};
 use sqlx::PgTransaction;
 
@@ -85,9 +86,6 @@ async fn is_latest(
 /// Returns the keys of the results of a request, which are the same when it is repeated.
 pub(super) fn keys(identity: &[u8], results: usize) -> Vec<String> {
     let (digest, count) = identity.split_at(DIGEST.min(identity.len()));
-    let digits = |bytes: &[u8]| {
-        bytes.iter().fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"))
-    };
-    let request = digits(&digest[..16.min(digest.len())]) + &digits(count);
+    let request = hex(&digest[..16.min(digest.len())]) + &hex(count);
     (0..results).map(|index| format!("{request}/{index}")).collect()
 }

@@ -1,7 +1,6 @@
 //! Checksums of single requests.
 
-use std::fmt::Write;
-
+use assay_digest::hex;
 use assay_proto::{Fault, catalog::AppendUploadTarget};
 use aws_lc_rs::digest::{Algorithm, Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 
@@ -40,12 +39,7 @@ impl Checksum {
 
     /// Fails if the body has another checksum.
     pub(super) fn check(self) -> Result<(), Fault> {
-        let digest = self.context.finish();
-        let found = digest.as_ref().iter().fold(String::new(), |mut digits, byte| {
-            let _ = write!(digits, "{byte:02x}");
-            digits
-        });
-        if found == self.expected {
+        if hex(self.context.finish().as_ref()) == self.expected {
             return Ok(());
         }
         let reason =
