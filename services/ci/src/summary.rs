@@ -63,7 +63,7 @@ pub(crate) fn verdict_markdown(execution: &Execution, verdict: &Verdict) -> Stri
         statistic.total,
         statistic.failures(),
         changes.fixed,
-        changes.flaky,
+        changes.flaky.saturating_sub(changes.muted_flaky),
         changes.muted
     );
     if !verdict.rules.is_empty() {

@@ -37,6 +37,7 @@ pub(crate) struct Changes {
     pub(crate) fixed: u32,
     pub(crate) flaky: u32,
     pub(crate) muted: u32,
+    pub(crate) muted_flaky: u32,
 }
 
 /// A test case that newly fails.

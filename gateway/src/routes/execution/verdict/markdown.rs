@@ -35,7 +35,7 @@ pub(super) fn of(verdict: &Verdict) -> String {
         statistic.test_cases_passed,
         statistic.test_cases_total,
         changes.fixed,
-        changes.flaky,
+        changes.flaky - changes.muted_flaky,
         changes.muted
     );
     if !verdict.rules.is_empty() {
