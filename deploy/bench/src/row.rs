@@ -45,18 +45,18 @@ pub(crate) enum Row {
 impl Row {
     /// Whether the row exists in a system of this shape.
     pub(crate) fn is_in(self, shape: Shape) -> bool {
-        let in_baseline = [
-            Self::Read,
-            Self::List,
-            Self::Create,
-            Self::Update,
-            Self::Whole,
-            Self::Results,
-            Self::Files,
-        ];
         match shape {
             Shape::Line => matches!(self, Self::Read | Self::List),
-            Shape::Baseline => in_baseline.contains(&self),
+            Shape::Baseline => matches!(
+                self,
+                Self::Read
+                    | Self::List
+                    | Self::Create
+                    | Self::Update
+                    | Self::Whole
+                    | Self::Results
+                    | Self::Files
+            ),
             _ => true,
         }
     }

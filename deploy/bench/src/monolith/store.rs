@@ -95,9 +95,8 @@ pub(super) struct NewTestCase {
 }
 
 /// The fields to change; absent ones keep their value.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-#[derive(Default)]
 pub(super) struct Changes {
     name: Option<String>,
     description: Option<String>,
