@@ -27,7 +27,8 @@ pub struct Config {
     pub notification_url: String,
     #[command(flatten)]
     pub nats: NatsServers,
-    /// Maximum size of a file, in MiB, as the catalog has it. Clients of tus see it
+    /// Maximum size of a file, in MiB, that responses to clients of tus announce. The catalog and the execution
+    /// service must have the same value
     #[arg(long, env = "ASSAY_LARGEST_FILE_MIB", default_value_t = 5 << 10)]
     pub largest_file_mib: u32,
 }

@@ -21,8 +21,8 @@ use crate::admission::FairChannel;
 /// A caller, and the id of a project.
 type Group<P> = (Caller, P);
 
-/// Outcomes of parts of a call. That of a change is `None` while others change the test case, and that of
-/// a page if the pages before it are large.
+/// Outcomes of the parts of a call. A part without one must be called alone: a change whose test case others have
+/// locked, or a page that does not fit into the message.
 type Outcomes<T> = Vec<Result<Option<T>, Status>>;
 type Answer<B> = Result<Response<Streaming<B>>, Status>;
 

@@ -85,7 +85,7 @@ impl Limits {
             count_rejected(limit, 0);
         }
         let most = config.requests_at_once.max(1);
-        // Gathered work is the cheaper, the more of it there is at once.
+        // Requests that are gathered share statements, so fewer at once would make each of them more expensive.
         let fewest = (8 * config.calls_at_once()).min(most);
         Self(Arc::new(Inner {
             of_address: Rate::new("address", config.requests_per_address),

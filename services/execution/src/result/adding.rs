@@ -111,7 +111,7 @@ pub(crate) async fn report(
     }
     let mut reports = resolve::reports_of(tx, customer, execution, &results).await?;
     let results = match resolve::to_reports(results, &reports, state.execution.is_open) {
-        // It would have adopted their test cases before.
+        // Ended executions adopt no unknown test cases: say that it has ended, not that a test case is unknown.
         Err(_) if state.execution.is_open && state.has_ended() => return Err(no_new_results()),
         resolved => resolved?,
     };

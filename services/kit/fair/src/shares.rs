@@ -65,12 +65,13 @@ impl Shares {
         Self(Arc::new(Mutex::new(State::new(bounds))))
     }
 
-    /// Acquires one permit. Fails with [`Fault::Busy`] after 10 seconds.
+    /// Acquires one permit. Fails with [`Fault::Busy`] after 10 seconds, and at once if too many callers of the
+    /// customer wait already.
     pub async fn acquire(&self, customer: CustomerId) -> Result<Share, Fault> {
         self.acquire_many(customer, 1).await
     }
 
-    /// Acquires one permit. Fails with [`Fault::Busy`] if that takes longer than `patience`.
+    /// Does the same as [`Shares::acquire`], but waits at most for `patience`.
     pub async fn acquire_within(
         &self,
         customer: CustomerId,
@@ -79,13 +80,13 @@ impl Shares {
         self.acquire_many_within(customer, 1, patience).await
     }
 
-    /// Acquires several permits at once, at most as many as one customer may hold.
+    /// Acquires several permits at once, as [`Shares::acquire`] does one. Grants at most three quarters of the
+    /// smallest size of the pool, even if `count` is larger.
     pub async fn acquire_many(&self, customer: CustomerId, count: usize) -> Result<Share, Fault> {
         self.acquire_many_within(customer, count, ACQUIRE_TIMEOUT).await
     }
 
-    /// Acquires several permits as [`Shares::acquire_many`] does. Fails with [`Fault::Busy`] if that takes longer than
-    /// `patience`.
+    /// Does the same as [`Shares::acquire_many`], but waits at most for `patience`.
     pub async fn acquire_many_within(
         &self,
         customer: CustomerId,

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::page::paged::Paged;
 
-/// The results that a page lists.
+/// Place, tab and filter of the results that a page lists.
 #[derive(Clone, Copy)]
 pub(in crate::page) struct Listing<'a> {
     pub(in crate::page) place: &'a Place,
