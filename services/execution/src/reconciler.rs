@@ -113,8 +113,7 @@ impl Reconciler {
             lease::store::cancel_all(&mut tx, customer, id).await?;
         } else if execution::store::is_overdue(&mut tx, customer, id).await? {
             let expected = state.execution.reporters;
-            state.unreached.missing_reporters =
-                reporter::count_missing(&mut tx, customer, id, expected).await?;
+            state.miss(reporter::count_missing(&mut tx, customer, id, expected).await?);
             end_execution(&mut tx, customer, &mut state, Ending::Aborted).await?;
         } else {
             let schedules = if may_expire {

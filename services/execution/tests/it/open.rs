@@ -128,7 +128,10 @@ async fn an_execution_that_lacks_a_reporter_at_the_end_of_its_grace_period_does_
         world.reconcile().await?;
 
         let ended = world.execution(&execution.id).await?;
-        assert_eq!(ended.status(), ExecutionStatus::Completed);
+        assert_eq!(
+            (ended.status(), ended.result()),
+            (ExecutionStatus::Completed, TestResult::Aborted)
+        );
         let verdict = verdict(&world, &ended).await?;
         assert_eq!(verdict.state(), VerdictState::Failed);
         assert_eq!(verdict.rules[0].message, format!("{missing} did not complete"));

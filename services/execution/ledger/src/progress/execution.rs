@@ -140,7 +140,9 @@ impl ExecutionState {
     /// and when they are verified.
     pub fn conclude(&mut self, of_reports: TestResult) {
         let canceled = if self.is_canceled { TestResult::Canceled } else { of_reports };
-        self.execution.set_result(worst(of_reports, canceled));
+        let is_cut = self.unreached.missing_reporters > 0;
+        let cut = if is_cut { TestResult::Aborted } else { of_reports };
+        self.execution.set_result(worst(worst(of_reports, canceled), cut));
     }
 
     /// Whether the result may be that of a report that passed at first and was then canceled: then only
@@ -193,6 +195,12 @@ impl ExecutionState {
 
     pub fn complete(&mut self) {
         self.execution.set_status(ExecutionStatus::Completed);
+    }
+
+    /// Notes the number of reporters that have not completed in time.
+    pub fn miss(&mut self, reporters: i32) {
+        self.unreached.missing_reporters = reporters;
+        self.conclude(self.execution.result());
     }
 
     pub fn cancel(&mut self) {
