@@ -5,7 +5,6 @@
 
 mod buffered;
 mod files;
-mod numbers;
 mod point;
 
 use std::io::BufRead;
@@ -14,7 +13,6 @@ use assay_proto::{Fault, TestResult};
 
 use self::{
     buffered::Buffered,
-    numbers::Numbers,
     point::{Point, plan},
 };
 use crate::{
@@ -90,7 +88,8 @@ struct Level {
     count: usize,
     /// Number of tests in front of the plan.
     before_plan: usize,
-    numbers: Numbers,
+    /// The smallest and the largest number of its tests, if one has any.
+    numbers: Option<(usize, usize)>,
     has_failures: bool,
 }
 
@@ -224,8 +223,10 @@ impl Report<'_> {
         self.levels.truncate(level + 1);
         let parent = self.level(level);
         parent.count += 1;
-        // A point without a number has that of its place.
-        parent.numbers.add(point.number().unwrap_or(parent.count));
+        if let Some(number) = point.number() {
+            let (first, last) = parent.numbers.unwrap_or((number, number));
+            parent.numbers = Some((first.min(number), last.max(number)));
+        }
         parent.has_failures |= is_failed || own.has_failures;
         if !is_suite {
             let (class, name) = (shortened(&suites.join(" > ")), named(point.name()));

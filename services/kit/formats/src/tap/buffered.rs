@@ -29,7 +29,6 @@ impl Report<'_> {
         let test = self.last.take();
         // It counts when it is closed.
         let level_of_test = self.level(level);
-        level_of_test.numbers.remove(point.number().unwrap_or(level_of_test.count));
         level_of_test.count = level_of_test.count.saturating_sub(1);
         self.open(level, point, test);
         true
