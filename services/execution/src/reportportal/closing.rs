@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 use super::{Inner, Launches, OfProject, rounds, store, store::StoredLaunch};
 use crate::{
-    artifact::staged::{self, NewFile},
+    artifact::staged::NewFile,
     result::{
         self, Added, adoption,
         file::{self, Report},
@@ -54,6 +54,11 @@ impl Launches {
         is_given_up: bool,
     ) -> Result<(), Status> {
         let db = &self.0.db;
+        if let Some(target) = launch.merged_into
+            && self.forward(launch, target).await?
+        {
+            return Ok(());
+        }
         let Some((project, execution)) = launch.execution else {
             tracing::warn!(launch.id = %launch.id, "removing the requests of a launch that did not start");
             return Ok(store::remove(db, launch.customer, launch.id).await?);
@@ -86,18 +91,15 @@ impl Launches {
         launch: &StoredLaunch,
         execution: ExecutionId,
     ) -> Result<(), Status> {
-        let (db, customer, mut last) = (&self.0.db, launch.customer, 0);
-        while let Some(file) = store::next_file(db, launch, execution, last).await? {
+        let mut last = 0;
+        while let Some(file) = store::next_file(&self.0.db, launch, execution, last).await? {
             last = file.sequence;
             let new = NewFile {
                 name: file.file_name,
                 content_type: file.content_type,
                 contents: file.body.into(),
             };
-            let staged = self.0.artifacts.stage(customer, execution, vec![new]).await?;
-            let mut tx = begin(db).await?;
-            staged::insert(&mut tx, customer, execution, &staged).await?;
-            tx.commit().await.map_err(Fault::from)?;
+            self.add_artifact(launch.customer, execution, new).await?;
         }
         Ok(())
     }
@@ -141,7 +143,7 @@ impl Launches {
         if matches!(can_complete(&state), Ok(true)) {
             end_execution(&mut tx, customer, &mut state, Ending::Aborted).await?;
         }
-        let Some(seconds) = store::end(&mut *tx, launch, last).await? else {
+        let Some(seconds) = store::end(&mut tx, launch, last).await? else {
             drop(tx);
             return Ok(store::release(db, launch).await?);
         };

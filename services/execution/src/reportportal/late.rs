@@ -8,12 +8,19 @@ use assay_ledger::{
     progress::report::Ending,
     settle::end_execution,
 };
-use assay_proto::Fault;
+use assay_proto::{CustomerId, ExecutionId, Fault, LaunchId};
 use serde_json::{Value, json};
 use tonic::Status;
 
-use super::{Launches, OfProject, closing::text, store, store::StoredLaunch};
-use crate::{artifact::staged, result::attachments::name_of};
+use super::{
+    Launches, OfProject,
+    closing::text,
+    store::{self, StoredLaunch, merging},
+};
+use crate::{
+    artifact::staged::{self, NewFile},
+    result::attachments::name_of,
+};
 
 /// Size from which on further requests become another artifact, in bytes.
 const LARGEST: usize = 16 << 20;
@@ -39,21 +46,53 @@ impl Launches {
             }
             last = newest;
             let file = text(&name_of("late.ndjson", &lines), lines);
-            let staged = self.0.artifacts.stage(customer, execution, vec![file]).await?;
-            let mut tx = begin(db).await?;
-            staged::insert(&mut tx, customer, execution, &staged).await?;
-            tx.commit().await.map_err(Fault::from)?;
+            self.add_artifact(customer, execution, file).await?;
         }
         let mut tx = begin(db).await?;
         let mut state = executions::lock(&mut tx, customer, project, execution).await?;
         if !state.has_ended() && matches!(can_complete(&state), Ok(true)) {
             end_execution(&mut tx, customer, &mut state, Ending::Aborted).await?;
         }
-        if store::end(&mut *tx, launch, last).await?.is_none() {
+        if store::end(&mut tx, launch, last).await?.is_none() {
             drop(tx);
             return Ok(store::release(db, launch).await?);
         }
         Ok(tx.commit().await.map_err(Fault::from)?)
+    }
+
+    /// Hands the late requests of a merged launch to the one that has its results. Returns whether that
+    /// one is known.
+    pub(super) async fn forward(
+        &self,
+        launch: &StoredLaunch,
+        target: LaunchId,
+    ) -> Result<bool, Fault> {
+        let mut tx = begin(&self.0.db).await?;
+        let is_known = merging::forward(&mut tx, launch.customer, launch.id, target).await?;
+        tx.commit().await?;
+        Ok(is_known)
+    }
+
+    /// Makes a file an artifact of an execution, unless the results of the execution have expired: its
+    /// artifacts have, too, so that nothing would remove the new one.
+    pub(super) async fn add_artifact(
+        &self,
+        customer: CustomerId,
+        execution: ExecutionId,
+        file: NewFile,
+    ) -> Result<(), Status> {
+        let db = &self.0.db;
+        if executions::has_expired(db, customer, execution).await? {
+            return Ok(());
+        }
+        let staged = self.0.artifacts.stage(customer, execution, vec![file]).await?;
+        let mut tx = begin(db).await?;
+        // The results may have expired meanwhile.
+        if merging::lock_unexpired(&mut tx, customer, execution).await? {
+            staged::insert(&mut tx, customer, execution, &staged).await?;
+            tx.commit().await.map_err(Fault::from)?;
+        }
+        Ok(())
     }
 
     /// Reads requests after one of them as lines of JSON. Returns them with the last request.

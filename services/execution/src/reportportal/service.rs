@@ -1,8 +1,9 @@
 //! The gRPC service of launches.
 
 use assay_auth::Caller;
+use assay_database::begin;
 use assay_proto::{
-    Fault, LaunchId,
+    CustomerId, Fault, LaunchId,
     execution::{
         AddLaunchEntryRequest, AddLaunchLogsRequest, AddedLaunchEntry, AddedLaunchLogs,
         FindLaunchesRequest, FinishLaunchRequest, FoundLaunches, Launch, MergeLaunchesRequest,
@@ -15,7 +16,7 @@ use uuid::Uuid;
 
 use super::{
     Launches,
-    body::{self},
+    body::{self, Entry, Kind},
     logs,
     staging::{self},
     store,
@@ -24,6 +25,24 @@ use crate::quota::Kind::Staged;
 
 /// Maximum size of a form with logs and their files, in bytes. Agents in Python send up to 64 MB.
 const LARGEST_FORM: usize = 68 << 20;
+
+impl Launches {
+    /// Refuses files of logs for which their customer has no room: they become artifacts of its execution,
+    /// which must not fail when the launch is over.
+    async fn require_room(&self, customer: CustomerId, entries: &[Entry]) -> Result<(), Fault> {
+        let files = entries.iter().filter(|entry| entry.kind == Kind::File);
+        let size: usize = files.map(|entry| entry.body.len()).sum();
+        if size == 0 {
+            return Ok(());
+        }
+        let size = i64::try_from(size).map_err(Fault::internal)?;
+        let limits = &self.0.executions.limits;
+        let _share = limits.share(customer).await?;
+        let mut tx = begin(&self.0.db).await?;
+        limits.quota.room(&mut tx, customer, size).await?;
+        Ok(tx.rollback().await?)
+    }
+}
 
 #[tonic::async_trait]
 impl launch_service_server::LaunchService for Launches {
@@ -62,6 +81,7 @@ impl launch_service_server::LaunchService for Launches {
         let intake = limits.intake.up_to(LARGEST_FORM);
         let parse = |body, memory: &mut Memory| logs::read(body, memory);
         let ((entries, ids), memory) = intake.read(caller.customer, pieces, parse).await?;
+        self.require_room(caller.customer, &entries).await?;
         let size = entries.iter().map(|entry| entry.body.len()).sum();
         limits.quota.claim(caller.customer, Staged, size).await?;
         let stored = staging::stage(&self.0.db, caller.customer, &entries);

@@ -46,13 +46,16 @@ pub(super) struct StoredLaunch {
     /// How often its tests were run again.
     pub(super) reruns: i32,
     pub(super) description: String,
+    /// The launch that it was merged into.
+    pub(super) merged_into: Option<LaunchId>,
 }
 
 /// The columns of a launch.
 const COLUMNS: &str = "customer_id, id, project_id, execution_id, agent,
     finished_at is not null as finished, ended_at is not null as ended,
     coalesce(last_sequence, 0) as last_sequence,
-    coalesce(due_at <= now() - interval '1 day', false) as is_overdue, reruns, description";
+    coalesce(due_at <= now() - interval '1 day', false) as is_overdue, reruns, description,
+    merged_into";
 
 #[derive(FromRow)]
 struct Row {
@@ -67,6 +70,7 @@ struct Row {
     is_overdue: bool,
     reruns: i32,
     description: String,
+    merged_into: Option<LaunchId>,
 }
 
 impl From<Row> for StoredLaunch {
@@ -82,6 +86,7 @@ impl From<Row> for StoredLaunch {
             is_overdue: row.is_overdue,
             reruns: row.reruns,
             description: row.description,
+            merged_into: row.merged_into,
         }
     }
 }

@@ -14,7 +14,7 @@ use assay_rpc::body::Memory;
 use super::{
     attachments::Attachments,
     classification::Classifications,
-    rules::{Case, Reported, shifted},
+    rules::{Case, Reported, shifted, shortened},
 };
 
 /// Maximum number of tests in an upload.
@@ -161,6 +161,7 @@ impl<'v> Results<'v> {
         let place = self.identities.place(test, &identifier, &own);
         let parameters = [self.variant, &own].into_iter().filter(|part| !part.is_empty());
         let variant = numbered(&parameters.collect::<Vec<_>>().join(", "), place.instance);
+        let variant = shortened(variant);
         let slot = Slot::Named { reporter: self.reporter.clone(), variant };
         if let Some(first) = place.attempt_of.filter(|_| test.retry == Retry::Always) {
             self.fail_unreported(self.pieces[first].last, test)?;

@@ -2,12 +2,13 @@
 
 use std::{collections::HashSet, sync::Arc};
 
+use assay_digest::hex;
 use assay_ledger::{
     failure,
     instance::steps::{self, StoredStep, Writer},
     progress::{
         instance::{Attempt, Detail, Links, Outcome, Slot},
-        merge::ANNOUNCED,
+        merge::{ANNOUNCED, MOST_ATTEMPTS},
     },
 };
 use assay_proto::{
@@ -15,6 +16,7 @@ use assay_proto::{
     execution::{InstanceResultInput, StepResultInput},
 };
 use assay_records::Check;
+use aws_lc_rs::digest;
 use chrono::{Datelike, TimeDelta};
 
 use crate::result::{classification, link};
@@ -22,11 +24,11 @@ use crate::result::{classification, link};
 /// Maximum number of violations in an answer.
 pub(crate) const MOST_VIOLATIONS: usize = 20;
 
-/// Maximum number of attempts at an instance.
-pub(crate) const MOST_ATTEMPTS: i32 = 100;
-
 /// Maximum length of the name of a reporter or a variant, in characters.
 const LONGEST_NAME: usize = 500;
+
+/// Number of bytes of a hash that a shortened variant ends with.
+const HASH: usize = 8;
 
 /// The test case that a result is for.
 #[derive(Debug, PartialEq)]
@@ -134,13 +136,10 @@ fn slot(
     variant: Option<String>,
     check: &mut Check,
 ) -> Slot {
-    let mut name = |field, name: Option<String>| {
-        let name = name.unwrap_or_default();
-        check_name(field, &name, check);
-        name
-    };
-    let named =
-        Slot::Named { reporter: name("Reporter", reporter), variant: name("Variant", variant) };
+    let reporter = reporter.unwrap_or_default();
+    check_name("Reporter", &reporter, check);
+    // An export of results that were uploaded may have any variant.
+    let named = Slot::Named { reporter, variant: shortened(variant.unwrap_or_default()) };
     match number {
         Some(number) if number < 1 => {
             check.refuse("InstanceNr", "must be 1 or more");
@@ -153,6 +152,19 @@ fn slot(
         }
         None => named,
     }
+}
+
+/// Returns a variant as it is stored: a line of bounded length. Any other one becomes the beginning of its
+/// line, `~` and a hash of the whole, so that different ones stay different.
+pub(crate) fn shortened(variant: String) -> String {
+    let is_long = variant.chars().nth(LONGEST_NAME).is_some();
+    if !is_long && !variant.contains(char::is_control) {
+        return variant;
+    }
+    let hash = digest::digest(&digest::SHA256, variant.as_bytes());
+    let mark = format!("~{}", hex(&hash.as_ref()[..HASH]));
+    let line = variant.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
+    line.take(LONGEST_NAME - mark.len()).collect::<String>() + &mark
 }
 
 /// Checks the name of a reporter or of a variant.
@@ -240,5 +252,24 @@ fn check_duration(seconds: f64, check: &mut Check) {
 fn check_link(field: &str, link: &str, check: &mut Check) {
     if let Some(problem) = link::problem(link) {
         check.refuse(field, problem);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_variants_are_shortened_to_a_line_and_stay_different() {
+        for kept in [String::new(), "Project=firefox".to_owned(), "ä".repeat(LONGEST_NAME)] {
+            assert_eq!(shortened(kept.clone()), kept);
+        }
+        let long = |end: &str| shortened(format!("{}{end}", "ä".repeat(LONGEST_NAME)));
+        assert_eq!(long("a").chars().count(), LONGEST_NAME);
+        assert_ne!(long("a"), long("b"));
+        assert_eq!(shortened(long("a")), long("a"), "an export can be reported again");
+        let lines = shortened("sql=select\n1".to_owned());
+        assert!(lines.starts_with("sql=select 1~"), "{lines}");
+        assert_ne!(lines, shortened("sql=select\t1".to_owned()));
     }
 }

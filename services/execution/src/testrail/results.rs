@@ -6,10 +6,12 @@ use assay_auth::Caller;
 use assay_database::begin;
 use assay_ledger::test_report;
 use assay_proto::{
-    ExecutionId, Fault, ProjectId,
+    CustomerId, ExecutionId, Fault, ProjectId,
+    catalog::{Snapshot, SnapshotTestCase},
     execution::{AddedRunResult, AddedRunResults},
 };
 use assay_rpc::body::Memory;
+use sqlx::PgTransaction;
 use tokio::task::spawn_blocking;
 use tonic::Status;
 
@@ -23,6 +25,7 @@ use super::{
 use crate::result::{
     self, Added,
     file::{self, Report},
+    rules::{Case, Reported},
 };
 
 impl RunService {
@@ -37,7 +40,7 @@ impl RunService {
         let (customer, execution) = (caller.customer, ExecutionId(run.scope_id));
         let project = ProjectId::from_record(&run.key)?;
         let Results { sent, digest } = results;
-        let identifiers = self.identifiers(caller, run, &sent).await?;
+        let mut identifiers = self.identifiers(caller, run, &sent).await?;
         let outcomes: Vec<(i64, i64)> =
             sent.iter().map(|result| (result.test_case, result.status)).collect();
         let tests = {
@@ -47,16 +50,21 @@ impl RunService {
         let Report { results, .. } = tests.await.map_err(Fault::internal)??;
 
         let mut added = Added { results, ..Added::default() };
-        let more =
+        let (mut adopted, staged) =
             self.results.prepare(caller, project, execution, &mut added, &mut memory).await?;
         let writer = self.results.limits.write(customer, execution.0).await?;
         let mut tx = begin(&self.db).await?;
         attempts::lock_execution(&mut tx, customer, execution).await?;
+        if let Some(snapshot) = &mut adopted {
+            let aliases = aliases(&mut tx, customer, execution, snapshot).await?;
+            resolve(&aliases, snapshot, &mut added.results, &mut identifiers);
+        }
         let named = outcomes.iter().filter_map(|(case, _)| identifiers.get(case));
         let named: Vec<&str> = named.map(String::as_str).collect();
         let identity = repetition::identity(&mut tx, customer, execution, &digest, &named).await?;
         let keys = repetition::keys(&identity, outcomes.len());
         added.digest = Some(identity);
+        let more = (adopted, staged);
         result::report(&mut tx, customer, project, execution, added, more).await?;
         attempts::shorten_grace(&mut tx, customer, execution).await?;
         let cases: Vec<&str> = identifiers.values().map(String::as_str).collect();
@@ -124,17 +132,67 @@ impl RunService {
     }
 }
 
+/// Returns other identifiers of adopted test cases, each with the one of their report in a locked execution,
+/// which they may not have yet: the first one then.
+async fn aliases(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    adopted: &Snapshot,
+) -> Result<HashMap<String, String>, Fault> {
+    let ids: Vec<&str> = adopted.test_cases.iter().map(|case| case.id.as_str()).collect();
+    let mut of_reports = test_report::store::identifiers(tx, customer, execution, &ids).await?;
+    let mut aliases = HashMap::new();
+    for SnapshotTestCase { id, identifier, .. } in &adopted.test_cases {
+        let first = of_reports.entry(id.clone()).or_insert_with(|| identifier.clone());
+        if *first != *identifier {
+            aliases.insert(identifier.clone(), first.clone());
+        }
+    }
+    Ok(aliases)
+}
+
+/// Replaces other identifiers of test cases. Results of one test case are attempts at the same instance,
+/// whichever of its numbers they have.
+fn resolve(
+    aliases: &HashMap<String, String>,
+    adopted: &mut Snapshot,
+    results: &mut [Reported],
+    identifiers: &mut HashMap<i64, String>,
+) {
+    if aliases.is_empty() {
+        return;
+    }
+    adopted.test_cases.retain(|case| !aliases.contains_key(&case.identifier));
+    for identifier in identifiers.values_mut() {
+        if let Some(first) = aliases.get(identifier.as_str()) {
+            first.clone_into(identifier);
+        }
+    }
+    let mut attempts = HashMap::<String, i32>::new();
+    for Reported { case, attempt, .. } in results {
+        let Some(Case::Identifier(identifier)) = case else { continue };
+        if let Some(first) = aliases.get(identifier.as_str()) {
+            first.clone_into(identifier);
+        }
+        let attempts = attempts.entry(identifier.clone()).or_default();
+        *attempts += 1;
+        attempt.number = *attempts;
+    }
+}
+
 /// Returns which attempt each result is: the last one of a test case is its last attempt.
 fn attempts(
     outcomes: &[(i64, i64)],
     identifiers: &HashMap<i64, String>,
     last: &HashMap<String, AttemptOf>,
 ) -> Result<Vec<String>, Fault> {
-    let mut later = HashMap::<i64, i32>::new();
+    let mut later = HashMap::<&str, i32>::new();
     let attempts = outcomes.iter().rev().map(|(case, _)| {
-        let last = identifiers.get(case).and_then(|identifier| last.get(identifier));
+        let identifier = identifiers.get(case).map(String::as_str).unwrap_or_default();
+        let last = last.get(identifier);
         let last = last.ok_or_else(|| Fault::internal("a result has no instance"))?;
-        let later = later.entry(*case).or_default();
+        let later = later.entry(identifier).or_default();
         let attempt = (last.attempt - *later).max(1);
         *later += 1;
         serde_json::to_string(&AttemptOf { attempt, ..*last }).map_err(Fault::internal)

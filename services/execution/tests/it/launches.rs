@@ -2,6 +2,7 @@
 
 mod changes;
 mod endings;
+mod late;
 
 use anyhow::Result;
 use assay_execution::purge_deleted;

@@ -182,6 +182,35 @@ async fn an_equal_result_is_a_new_one_unless_it_follows_the_last_one_soon() -> R
 }
 
 #[tokio::test]
+async fn results_under_several_numbers_of_a_test_case_are_attempts_at_one_instance() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("pays", 1)]).await?;
+    let case = world.numbers(NumberedKind::TestCase, &["pays"]).await?[0];
+    let (run, id) = world.open_run(&json!({})).await?;
+    let failed = json!([{ "case_id": case, "status_id": 5 }]);
+    world.add_run_results(run, &failed).await?;
+    let test_case = world.execution(&id).await?.test_reports[0].test_case_id.clone();
+    world.alias(&test_case, "C101").await?;
+
+    let passed = json!([{ "case_id": 101, "status_id": 1 }]);
+    let second = world.add_run_results(run, &passed).await?;
+    assert_eq!(world.add_run_results(run, &passed).await?, second, "a repeated request");
+    let both = json!([{ "case_id": 101, "status_id": 5 }, { "case_id": case, "status_id": 1 }]);
+    world.add_run_results(run, &both).await?;
+    let pays = instance(&world, &id, "pays").await?;
+    assert_eq!((pays.attempt, pays.result()), (4, TestResult::Passed));
+    assert_eq!(world.execution(&id).await?.test_reports.len(), 1);
+
+    let (run, id) = world.open_run(&json!({})).await?;
+    world.add_run_results(run, &passed).await?;
+    world.add_run_results(run, &failed).await?;
+    let last = instance(&world, &id, "C101").await?;
+    assert_eq!((last.attempt, last.result()), (2, TestResult::Failed));
+    assert_eq!(world.differences().await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
 async fn files_are_linked_from_the_attempt_of_their_result() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("pays", 1)]).await?;

@@ -16,7 +16,10 @@ use std::{
 use assay_proto::Fault;
 use serde::de::DeserializeOwned;
 
-pub use self::archive::{Archive, directory_size};
+pub use self::{
+    archive::{Archive, directory_size},
+    outcome::identifier,
+};
 use self::{
     fixtures::Fixtures,
     outcome::{Brief, Outcome},

@@ -6,14 +6,16 @@
 
 mod attempt;
 mod found;
+mod identity;
 mod item;
 mod tree;
 
 use std::collections::HashMap;
 
-use assay_proto::TestResult;
+use assay_proto::{TestResult, worst};
 use serde_json::Value;
 
+pub use self::identity::{hook_identifier, identifier};
 use self::{
     item::{Item, Log},
     tree::Tree,
@@ -52,7 +54,7 @@ pub struct Launch {
     logs: usize,
     /// Size of the complete logs that are still kept.
     room: usize,
-    /// Result that the agent reports of the launch.
+    /// Result that agents report of the launch.
     result: Option<TestResult>,
     /// Number of requests that cannot be read.
     lost: usize,
@@ -97,8 +99,8 @@ impl Launch {
         self.size
     }
 
-    /// Returns the launch with tests that were run again: those with the same identity are attempts at
-    /// one test.
+    /// Returns the launch with tests that were run again: those with the same identity, below items with
+    /// the same names, are attempts at one test.
     #[must_use]
     pub fn with_reruns(self, has_reruns: bool) -> Self {
         Self { has_reruns, ..self }
@@ -120,11 +122,12 @@ impl Launch {
         }
     }
 
-    /// Adds a request that finishes the launch. The last one counts.
+    /// Adds a request that finishes the launch. Launches that were merged into one have several: the worst
+    /// status counts. If tests were run again, the last one counts.
     pub fn finish_launch(&mut self, body: &[u8]) {
-        if let Some(body) = self.read(body) {
-            self.result = item::result_of(&body);
-        }
+        let Some(result) = self.read(body).and_then(|body| item::result_of(&body)) else { return };
+        let before = self.result.filter(|_| !self.has_reruns);
+        self.result = Some(before.map_or(result, |before| worst(before, result)));
     }
 
     /// Adds a log of an item, or of the launch. The service that received it has replaced the name of

@@ -12,6 +12,9 @@ use super::{
 /// The number of an attempt that is only announced.
 pub const ANNOUNCED: i32 = 0;
 
+/// Maximum number of an attempt. Further attempts at an instance are not stored.
+pub const MOST_ATTEMPTS: i32 = 100_000;
+
 /// Maximum number of instances of a test case in an open execution.
 pub const MOST_INSTANCES: i32 = 1000;
 
@@ -174,6 +177,9 @@ impl Instances {
 impl MergedInstance {
     fn add(&mut self, attempt: Attempt) -> bool {
         let number = attempt.number;
+        if number > MOST_ATTEMPTS {
+            return false;
+        }
         let is_stored = match &self.stored {
             Some(attempts) => number == ANNOUNCED || attempts.contains(&number),
             None => number == ANNOUNCED && !self.attempts.is_empty(),
@@ -281,6 +287,15 @@ mod tests {
         let results = vec![result(named("a"), 1, Failed), result(named("a"), 2, Passed)];
         let merged = merge(results, vec![stored(1, "a", &[2, 1])], &mut [1], true);
         assert_eq!(numbers(&merged.retried), [(1, 4, vec![3])]);
+    }
+
+    #[test]
+    fn attempts_beyond_the_maximum_number_are_not_stored() {
+        let results = vec![result(named("a"), 1, Failed), result(named("a"), 2, Passed)];
+        let known = vec![stored(1, "a", &[MOST_ATTEMPTS - 1])];
+        let merged = merge(results, known, &mut [1], true);
+        assert_eq!(numbers(&merged.retried), [(1, MOST_ATTEMPTS, vec![])]);
+        assert_eq!(merged.accepted, 1);
     }
 
     #[test]

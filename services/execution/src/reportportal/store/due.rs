@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use assay_proto::{CustomerId, Fault, LaunchId};
 use assay_work::{Patience, Queue, Work};
-use sqlx::{AssertSqlSafe, PgExecutor, PgPool};
+use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
 
 use super::{COLUMNS, Row, StoredLaunch, requests};
 
@@ -140,17 +140,29 @@ pub(in crate::reportportal) async fn resume(
 
 /// Ends a launch after its last request, unless another one has arrived meanwhile or another program
 /// has ended it. Returns the seconds since it was finished, or nothing if it has not ended.
+///
+/// Storing results can take longer than a launch waits for further requests, so one that is due may have
+/// some. The row is locked by a statement of its own: requests are stored under this lock, and the next
+/// statement sees those of all transactions that had it before.
 pub(in crate::reportportal) async fn end(
-    db: impl PgExecutor<'_>,
+    tx: &mut PgTransaction<'_>,
     launch: &StoredLaunch,
     last_sequence: i64,
 ) -> Result<Option<f64>, Fault> {
+    let lock = sqlx::query("select from launch where customer_id = $1 and id = $2 for update");
+    lock.bind(launch.customer).bind(launch.id).execute(&mut **tx).await?;
+    // A launch whose requests have been removed cannot be merged again.
     let end = sqlx::query_scalar(
         "update launch
          set ended_at = coalesce(ended_at, now()), last_sequence = $3, due_at = null,
              leased_until = null, needs_caller = false,
-             kept_until = now() + make_interval(mins => $5)
+             kept_until = case when ended_at is null or kept_until > now()
+                 then now() + make_interval(mins => $5) else now() end
          where customer_id = $1 and id = $2 and due_at <= now() and (ended_at is not null) = $4
+           and not exists (
+               select from launch_request r
+               where r.customer_id = $1 and r.launch_id = $2 and r.sequence > $3
+           )
          returning extract(epoch from now() - coalesce(finished_at, now()))::float8",
     );
     Ok(end
@@ -159,7 +171,7 @@ pub(in crate::reportportal) async fn end(
         .bind(last_sequence)
         .bind(launch.ended)
         .bind(KEPT)
-        .fetch_optional(db)
+        .fetch_optional(&mut **tx)
         .await?)
 }
 
@@ -184,9 +196,9 @@ pub(in crate::reportportal) async fn remove_old(db: &PgPool) -> Result<(), Fault
         requests::delete_requests(db, customer, id, last_sequence).await?;
         let cleared = sqlx::query(
             "update launch set kept_until = null
-             where customer_id = $1 and id = $2 and kept_until <= now()",
+             where customer_id = $1 and id = $2 and kept_until <= now() and last_sequence = $3",
         );
-        cleared.bind(customer).bind(id).execute(db).await?;
+        cleared.bind(customer).bind(id).bind(last_sequence).execute(db).await?;
     }
     sqlx::query(
         "delete from launch

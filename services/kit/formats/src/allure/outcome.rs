@@ -136,26 +136,9 @@ impl Outcome {
             let found = self.labels.0.iter().find(|label| label.name.0 == name);
             found.map_or("", |label| label.value.0.as_str())
         };
-        let (full, name) = (self.full_name.0.trim(), self.name.0.trim());
-        let split = match label("framework") {
-            "playwright" => full.split_once(" › "),
-            _ => full
-                .rsplit_once('#')
-                .or_else(|| full.rsplit_once('.').filter(|_| !full.contains(char::is_whitespace))),
-        };
-        let (class, own) = split.unwrap_or(("", full));
-        test.class = named(class);
-        // The name of a test of pytest has its parameters, unless it was replaced by a title.
-        let has_parameters =
-            name.strip_prefix(own).is_some_and(|rest| !own.is_empty() && rest.starts_with('['));
-        let name = if own.is_empty() || has_parameters { name } else { own };
-        name.clone_into(&mut test.name);
+        identify(test, &self.full_name.0, &self.name.0, label("framework"));
         test.suites =
             SUITES.map(label).into_iter().filter(|suite| !suite.is_empty()).map(named).collect();
-        if test.class.is_empty() {
-            // Suites are names for readers here, and no part of the identity.
-            test.id.clone_from(&test.name);
-        }
     }
 
     fn into_attempt(self, fixtures: &mut Fixtures) -> Attempt {
@@ -190,6 +173,35 @@ impl Outcome {
             fixtures.explain(&self.uuid.0);
         }
         attempt
+    }
+}
+
+/// Returns the identifier of the test case that results with this full name, name and framework are of.
+pub fn identifier(full: &str, name: &str, framework: &str) -> String {
+    let mut test = Test::default();
+    identify(&mut test, &named(full), &named(name), framework);
+    test.identifier()
+}
+
+/// Sets the class and the name of a test, or else its id.
+fn identify(test: &mut Test, full: &str, name: &str, framework: &str) {
+    let (full, name) = (full.trim(), name.trim());
+    let split = match framework {
+        "playwright" => full.split_once(" › "),
+        _ => full
+            .rsplit_once('#')
+            .or_else(|| full.rsplit_once('.').filter(|_| !full.contains(char::is_whitespace))),
+    };
+    let (class, own) = split.unwrap_or(("", full));
+    test.class = named(class);
+    // The name of a test of pytest has its parameters, unless it was replaced by a title.
+    let has_parameters =
+        name.strip_prefix(own).is_some_and(|rest| !own.is_empty() && rest.starts_with('['));
+    let name = if own.is_empty() || has_parameters { name } else { own };
+    name.clone_into(&mut test.name);
+    if test.class.is_empty() {
+        // Suites are names for readers here, and no part of the identity.
+        test.id.clone_from(&test.name);
     }
 }
 

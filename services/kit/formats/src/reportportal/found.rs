@@ -11,6 +11,9 @@ use crate::{
 /// Maximum size of the names on the way to an item, in bytes.
 const PATH: usize = 2 * MESSAGE;
 
+/// The place in which retries of a test are sought: below the same item, or below items with the same names.
+type Place = (Option<ItemId>, Vec<String>);
+
 impl Tree {
     /// Returns the tests in the order of their starts, depth first; separately those that have not
     /// finished and could still turn out to contain tests.
@@ -19,13 +22,13 @@ impl Tree {
         let roots = self.children.get(&None).cloned().unwrap_or_default();
         self.find(&roots, 1, &mut found);
         let mut tests: Vec<(Test, bool)> = Vec::with_capacity(found.len());
-        // The last test of each identity below each parent, or in the launch, which retries belong to.
-        let mut last: HashMap<(Option<ItemId>, String), usize> = HashMap::new();
+        // The last test of each identity in each place, which retries belong to.
+        let mut last: HashMap<(Place, String), usize> = HashMap::new();
         for id in found {
             let (item, path) = (&self.items[&id], self.path(id));
             let identity = item.own_identity().unwrap_or_else(|| path.join("/"));
             let attempt = attempt::of(self, id);
-            let key = (item.parent.filter(|_| !self.has_reruns), identity.clone());
+            let key = (self.place(item, &path), identity.clone());
             let is_certain = item.finished.is_some() || item.is_step();
             let retried = last.get(&key).copied().filter(|_| item.is_retry || self.has_reruns);
             if let Some(index) = retried {
@@ -43,6 +46,16 @@ impl Tree {
             tests.into_iter().partition(|(_, is_certain)| *is_certain);
         let tests = |found: Vec<(Test, bool)>| found.into_iter().map(|(test, _)| test).collect();
         (tests(certain), tests(uncertain))
+    }
+
+    /// Returns the place of an item with this path. When tests are run again, the items around them start
+    /// again, too, so that only their names are the same. The identity of a test alone may be that of
+    /// others: Playwright has the same one in all projects, which are suites.
+    fn place(&self, item: &Item, path: &[String]) -> Place {
+        match path.split_last() {
+            Some((_, around)) if self.has_reruns => (None, around.to_vec()),
+            _ => (item.parent, Vec::new()),
+        }
     }
 
     /// Finds the tests among items at this depth and below them.

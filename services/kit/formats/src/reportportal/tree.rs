@@ -12,7 +12,8 @@ pub(super) struct Tree {
     pub(super) items: HashMap<ItemId, Box<Item>>,
     pub(super) children: HashMap<Option<ItemId>, Vec<ItemId>>,
     pub(super) is_gherkin: bool,
-    /// Whether a test that is named again was run again, whatever item it is below.
+    /// Whether tests were run again. A test that is named again below items with the same names is a
+    /// further attempt.
     pub(super) has_reruns: bool,
     /// The items whose texts are those of a test.
     pub(super) reported: HashSet<ItemId>,

@@ -207,6 +207,33 @@ fn tests_that_were_run_again_are_attempts() {
 }
 
 #[test]
+fn a_rerun_keeps_tests_of_different_suites_apart() {
+    let mut launch = Launch::of_agent("").with_reruns(true);
+    // The agent for Playwright has the same identity in every project, which is a suite.
+    for (id, project, status) in [
+        (1, "chromium", "FAILED"),
+        (3, "firefox", "PASSED"),
+        (5, "webkit", "FAILED"),
+        (7, "webkit", "PASSED"),
+    ] {
+        let suite = json!({ "name": project, "type": "SUITE", "startTime": id });
+        launch.start(id, None, suite.to_string().as_bytes());
+        let test = json!({
+            "name": "pays", "type": "STEP", "startTime": id, "testCaseId": "shop.spec.js/pays",
+        });
+        launch.start(id + 1, Some(id), test.to_string().as_bytes());
+        for item in [id + 1, id] {
+            let finish = json!({ "status": status, "endTime": id });
+            launch.finish(item, finish.to_string().as_bytes());
+        }
+    }
+    let of_test = |test: &Test| (test.result(), test.attempts.len());
+    let tests: Vec<_> = launch.end().tests.iter().map(of_test).collect();
+    let expected = [(TestResult::Failed, 1), (TestResult::Passed, 1), (TestResult::Passed, 2)];
+    assert_eq!(tests, expected);
+}
+
+#[test]
 fn an_issue_is_a_comment() {
     let mut launch = Launch::of_agent("");
     launch.start(1, None, br#"{"name": "pays", "type": "STEP"}"#);
@@ -284,6 +311,23 @@ fn a_launch_that_failed_is_not_green() {
     item(&mut launch, 1, None, "STEP", "adds", "PASSED");
     launch.finish_launch(br#"{"status": "FAILED", "endTime": 1}"#);
     assert_eq!(outline(launch), ["Passed adds", "Failed Test run"]);
+}
+
+#[test]
+fn the_worst_status_of_merged_launches_counts() {
+    let finished = |has_reruns: bool, statuses: &[&str]| {
+        let mut launch = Launch::of_agent("").with_reruns(has_reruns);
+        item(&mut launch, 1, None, "STEP", "adds", "PASSED");
+        for status in statuses {
+            launch.finish_launch(json!({ "status": status }).to_string().as_bytes());
+        }
+        launch.finish_launch(b"{}");
+        outline(launch).len()
+    };
+    assert_eq!(finished(false, &["FAILED", "PASSED"]), 2);
+    assert_eq!(finished(false, &["PASSED", "FAILED"]), 2);
+    assert_eq!(finished(true, &["FAILED", "PASSED"]), 1, "the tests passed when they ran again");
+    assert_eq!(finished(true, &["FAILED"]), 2, "the last request has no status");
 }
 
 #[test]
