@@ -95,11 +95,12 @@ impl Import {
         let interface = Interface::new(&self.access.account()?)?;
         let mut target = catalog::open(interface, &reader, self.project.as_deref()).await?;
         let mut finished = Finished::open(&work, &target.id)?;
+        catalog::reopen(&target, &mut finished).await?;
         stored_file::import(&mut target, &reader, &mut finished).await?;
         stored_file::template(&target, &reader).await?;
         catalog::create(&mut target, &reader, &mut finished).await?;
         execution::import(&target, &reader, &mut finished).await?;
-        completion::complete(&target, &reader, &finished).await
+        completion::complete(&target, &reader, &mut finished).await
     }
 
     /// Returns the folder of the export, to which files of other tools are converted, and the one for

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use self::store::Store;
-pub(crate) use self::{files::Format, reportportal::is_test as is_test_of_reportportal};
+pub(crate) use self::{files::Format, reportportal::is_result as is_result_of_reportportal};
 use crate::{folder, progress::note};
 
 /// A reader of the files of a tool.
@@ -36,11 +36,16 @@ trait Source {
 /// Converts files and folders to an export in the folder `work`. A conversion there is replaced.
 pub(crate) fn convert(from: &[PathBuf], format: Format, work: &Path) -> Result<()> {
     let (format, files) = files::find(from, format, work)?;
-    convert_files(&files, format, work)
+    convert_from(from, &files, format, work)
 }
 
 /// Converts files of a known format.
 pub(crate) fn convert_files(files: &[PathBuf], format: Format, work: &Path) -> Result<()> {
+    convert_from(&[], files, format, work)
+}
+
+/// Converts files that are in these folders, or are given themselves.
+fn convert_from(from: &[PathBuf], files: &[PathBuf], format: Format, work: &Path) -> Result<()> {
     let mut source: Box<dyn Source> = match format {
         Format::Testrail => Box::<testrail::TestRail>::default(),
         Format::Testlink => Box::<testlink::TestLink>::default(),
@@ -50,12 +55,9 @@ pub(crate) fn convert_files(files: &[PathBuf], format: Format, work: &Path) -> R
         Format::Auto | Format::Assay => unreachable!("these are not formats of another tool"),
     };
     folder::remove(work)?;
-    let mut store = Store::create(source.name(), work)?;
+    let mut store = Store::create(source.name(), work, from)?;
     source.read(files, &mut store)?;
-    let unknown = store.complete()?;
-    for (status, count) in unknown {
-        note(format_args!("{count} results with the status {status:?} are imported as Canceled"));
-    }
+    store.complete()?.iter().for_each(note);
     Ok(())
 }
 

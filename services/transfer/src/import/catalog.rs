@@ -30,13 +30,7 @@ pub(super) async fn open(
     let name = name.unwrap_or_else(|| text(&record, "Name")).to_owned();
     anyhow::ensure!(!name.is_empty(), "--project is required: the files name no project");
     let id = match find_project(&interface, &name).await {
-        Ok(id) => {
-            let at = format!("/api/projects/{id}");
-            if is(&interface.get::<Record>(&at).await?, "Archived") {
-                interface.put(&at, &json!({"Archived": false})).await?;
-            }
-            id.to_string()
-        }
+        Ok(id) => id.to_string(),
         Err(error) if error.to_string().starts_with("no such project") => {
             let mut project = only(&record, &OF_PROJECT);
             project.insert("Name".to_owned(), name.into());
@@ -48,6 +42,15 @@ pub(super) async fn open(
     let (files, subjects, environments) = (HashMap::new(), HashMap::new(), HashMap::new());
     let (sets, cases) = (HashMap::new(), HashMap::new());
     Ok(Target { interface, at, id, files, subjects, environments, sets, cases })
+}
+
+/// Takes the project out of the archive, where nothing can be imported to it.
+pub(super) async fn reopen(target: &Target, finished: &mut Finished) -> Result<()> {
+    if is(&target.interface.get::<Record>(&target.at).await?, "Archived") {
+        finished.reopen(&target.id)?;
+        target.interface.put(&target.at, &json!({"Archived": false})).await?;
+    }
+    Ok(())
 }
 
 /// Finds or creates all records that executions refer to.
@@ -68,7 +71,10 @@ pub(super) async fn create(
         records(target, reader, finished, ("environments", &ENVIRONMENTS), fields, name).await?;
     let fields = (&OF_SET[..], None);
     target.sets = records(target, reader, finished, ("testsets", &TEST_SETS), fields, name).await?;
-    test_case::import(target, reader).await
+    let lists = [("testcases", false), ("testcases/archive", true)];
+    let identifier = |record: &Record| text(record, "Identifier").to_owned();
+    let existing = existing(target, &lists, identifier).await?;
+    test_case::import(target, reader, finished, &existing).await
 }
 
 /// A field with an id, and what ids become.
@@ -94,6 +100,7 @@ async fn records(
         {
             // Executions of archived test sets cannot be opened.
             if is_archived && noun == "testsets" {
+                finished.reopen(&id)?;
                 let path = format!("{}/{noun}/{id}", target.at);
                 target.interface.put(&path, &json!({"Archived": false})).await?;
             }

@@ -21,35 +21,59 @@ type Record = Map<String, Value>;
 /// was left out.
 const LEFT_OUT: [&str; 2] = ["already_exists", "invalid"];
 
-/// Completes the records after their executions. Test sets that this import has created get the members
-/// that they had, and others keep theirs.
-pub(super) async fn complete(target: &Target, reader: &Reader, finished: &Finished) -> Result<()> {
+/// Completes the records after their executions. A repeated import leaves what users have changed since then.
+pub(super) async fn complete(
+    target: &Target,
+    reader: &Reader,
+    finished: &mut Finished,
+) -> Result<()> {
     for line in reader.lines::<Record>(&TEST_SETS)? {
         let set = line?.record;
-        let Some(id) = target.sets.get(text(&set, "Id")) else { continue };
-        let mut change = selection(target, &set);
-        if finished.has(id) {
-            let members = set.get("TestCases").and_then(Value::as_array).into_iter().flatten();
-            let members = members.filter_map(|one| target.cases.get(one.as_str()?));
-            let members: Vec<_> = members.map(|id| json!({"Id": id})).collect();
-            change.insert("TestCases".to_owned(), members.into());
-        } else {
-            include(target, id, &set).await?;
-        }
-        if is(&set, "Archived") {
-            change.insert("Archived".to_owned(), true.into());
-        }
-        if !change.is_empty() {
-            target.interface.put(&format!("{}/testsets/{id}", target.at), &change.into()).await?;
+        if let Some(id) = target.sets.get(text(&set, "Id")) {
+            test_set(target, finished, id, &set).await?;
         }
     }
-    archive(target, reader, ("subjects", &SUBJECTS), &target.subjects, "Id").await?;
-    archive(target, reader, ("environments", &ENVIRONMENTS), &target.environments, "Id").await?;
-    archive(target, reader, ("testcases", &TEST_CASES), &target.cases, "Identifier").await?;
+    for (noun, file, ids, key) in [
+        ("subjects", &SUBJECTS, &target.subjects, "Id"),
+        ("environments", &ENVIRONMENTS, &target.environments, "Id"),
+        ("testcases", &TEST_CASES, &target.cases, "Identifier"),
+    ] {
+        archive(target, reader, finished, (noun, file), (ids, key)).await?;
+    }
     known_failures(target, reader).await?;
     let project = reader.lines::<Record>(&PROJECT)?.next().transpose()?;
-    if project.is_some_and(|line| is(&line.record, "Archived")) {
+    let is_archived = project.is_some_and(|line| is(&line.record, "Archived"));
+    if is_archived && finished.is_to_archive(&target.id) {
         target.interface.put(&target.at, &json!({"Archived": true})).await?;
+        finished.archive(&target.id)?;
+    }
+    Ok(())
+}
+
+/// Completes a test set. The first time, one that the import has created gets the members that it had; if the
+/// export does not know them, it keeps those that its results have added. Others keep theirs.
+async fn test_set(target: &Target, finished: &mut Finished, id: &str, set: &Record) -> Result<()> {
+    let completed = format!("completed {id}");
+    let is_first = !finished.has(&completed);
+    let mut change = if is_first { selection(target, set) } else { Record::new() };
+    let members = members(target, set);
+    if is_first && finished.has(id) && set.contains_key("TestCases") {
+        change.insert("TestCases".to_owned(), members.into());
+    } else {
+        include(target, id, &members).await?;
+    }
+    let is_archived = is(set, "Archived") && finished.is_to_archive(id) || finished.is_reopened(id);
+    if is_archived {
+        change.insert("Archived".to_owned(), true.into());
+    }
+    if !change.is_empty() {
+        target.interface.put(&format!("{}/testsets/{id}", target.at), &change.into()).await?;
+    }
+    if is_archived {
+        finished.archive(id)?;
+    }
+    if is_first {
+        finished.add(&completed)?;
     }
     Ok(())
 }
@@ -65,14 +89,18 @@ fn selection(target: &Target, set: &Record) -> Record {
     ids.collect()
 }
 
-/// Adds the members of a set that it does not have yet.
-async fn include(target: &Target, id: &str, set: &Record) -> Result<()> {
+/// Returns the members of a set in the export, as references to test cases of the target.
+fn members(target: &Target, set: &Record) -> Vec<Value> {
     let members = set.get("TestCases").and_then(Value::as_array).into_iter().flatten();
-    let members: Vec<_> = members.filter_map(|one| target.cases.get(one.as_str()?)).collect();
+    let members = members.filter_map(|one| target.cases.get(one.as_str()?));
+    members.map(|id| json!({"Id": id})).collect()
+}
+
+/// Adds the members of a set that it does not have yet.
+async fn include(target: &Target, id: &str, members: &[Value]) -> Result<()> {
     let path = format!("{}/testsets/{id}/testcases", target.at);
     for part in members.chunks(5000) {
-        let part: Vec<_> = part.iter().map(|id| json!({"Id": id})).collect();
-        target.interface.put(&path, &part.into()).await?;
+        target.interface.put(&path, &part.to_vec().into()).await?;
     }
     Ok(())
 }
@@ -81,17 +109,20 @@ async fn include(target: &Target, id: &str, set: &Record) -> Result<()> {
 async fn archive(
     target: &Target,
     reader: &Reader,
+    finished: &mut Finished,
     (noun, file): (&str, &Place),
-    ids: &HashMap<String, String>,
-    key: &str,
+    (ids, key): (&HashMap<String, String>, &str),
 ) -> Result<()> {
     for line in reader.lines::<Record>(file)? {
         let record = line?.record;
         let Some(id) = ids.get(text(&record, key)).filter(|_| is(&record, "Archived")) else {
             continue;
         };
-        let path = format!("{}/{noun}/{id}", target.at);
-        target.interface.put(&path, &json!({"Archived": true})).await?;
+        if finished.is_to_archive(id) {
+            let path = format!("{}/{noun}/{id}", target.at);
+            target.interface.put(&path, &json!({"Archived": true})).await?;
+            finished.archive(id)?;
+        }
     }
     Ok(())
 }

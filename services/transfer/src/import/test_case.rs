@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{
-    Target,
+    Finished, Target,
     fields::{OF_PLAN, move_files, unmask},
     is, only,
     send::{Batch, Batches},
@@ -25,6 +25,9 @@ type Record = Map<String, Value>;
 /// Maximum size of the answer to an import, in bytes.
 const LARGEST: u64 = 32 << 20;
 
+/// The test cases of the target: their ids, and whether they are archived, by identifier.
+type Existing = HashMap<String, Vec<(String, bool)>>;
+
 /// The outcome of a row.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -34,16 +37,13 @@ struct Imported {
 }
 
 /// Imports the test cases with their plans and aliases, in batches. An archived one whose identifier
-/// belongs to an active one now is left out, as is one that has been imported before.
-pub(super) async fn import(target: &mut Target, reader: &Reader) -> Result<()> {
-    let mut archived = HashSet::new();
-    target
-        .interface
-        .list(&format!("{}/testcases/archive", target.at), |case: Record| {
-            archived.insert(text(&case, "Identifier").to_owned());
-            Ok(())
-        })
-        .await?;
+/// belongs to an active one now is left out, as is one that has been imported before: users may have changed it.
+pub(super) async fn import(
+    target: &mut Target,
+    reader: &Reader,
+    finished: &mut Finished,
+    existing: &Existing,
+) -> Result<()> {
     let mut active = HashSet::new();
     for line in reader.lines::<Record>(&TEST_CASES)? {
         let case = line?.record;
@@ -60,16 +60,18 @@ pub(super) async fn import(target: &mut Target, reader: &Reader) -> Result<()> {
             left_out += 1;
             continue;
         }
-        if is(&line.record, "Archived") && archived.contains(identifier) {
+        let known: &[(String, bool)] = existing.get(identifier).map_or(&[], Vec::as_slice);
+        if is_imported(target, finished, &line.record, known) {
+            progress.add(1);
             continue;
         }
         let row = serde_json::to_vec(&row(&line.record, &target.files))?;
         if let Some(batch) = batches.add(line.number, &row) {
-            send_cases(target, batch, &mut progress).await?;
+            send_cases(target, finished, batch, &mut progress).await?;
         }
     }
     if let Some(batch) = batches.take() {
-        send_cases(target, batch, &mut progress).await?;
+        send_cases(target, finished, batch, &mut progress).await?;
     }
     progress.end();
     if left_out > 0 {
@@ -77,7 +79,24 @@ pub(super) async fn import(target: &mut Target, reader: &Reader) -> Result<()> {
             "{left_out} archived test cases have the identifier of another one and are left out"
         ));
     }
-    aliases(target, reader).await
+    aliases(target, reader, finished).await
+}
+
+/// Returns whether a test case has been imported before, and is among these of the target. Notes its id if it is
+/// active.
+fn is_imported(
+    target: &mut Target,
+    finished: &Finished,
+    case: &Record,
+    known: &[(String, bool)],
+) -> bool {
+    if let Some((id, is_archived)) = known.iter().find(|(id, _)| finished.has(id)) {
+        if !is_archived {
+            target.cases.insert(text(case, "Identifier").to_owned(), id.clone());
+        }
+        return true;
+    }
+    is(case, "Archived") && known.iter().any(|(_, is_archived)| *is_archived)
 }
 
 /// Returns a test case as a row of an import, with the new ids of files.
@@ -100,7 +119,12 @@ fn row(case: &Record, files: &HashMap<String, String>) -> Record {
     row
 }
 
-async fn send_cases(target: &mut Target, batch: Batch, progress: &mut Progress) -> Result<()> {
+async fn send_cases(
+    target: &mut Target,
+    finished: &mut Finished,
+    batch: Batch,
+    progress: &mut Progress,
+) -> Result<()> {
     let path = format!("{}/testcases/import", target.at);
     let (first, last) = batch.lines;
     let sent = target.interface.send(Method::POST, &path, |request| {
@@ -109,19 +133,28 @@ async fn send_cases(target: &mut Target, batch: Batch, progress: &mut Progress) 
     let sent = sent.await.with_context(|| format!("{TEST_CASES}, lines {first} to {last}"))?;
     let imported: Vec<Imported> = sent.json(LARGEST).await?;
     progress.add(imported.len() as u64);
-    target.cases.extend(imported.into_iter().map(|case| (case.identifier, case.id.to_string())));
+    for case in imported {
+        let id = case.id.to_string();
+        finished.add(&id)?;
+        target.cases.insert(case.identifier, id);
+    }
     Ok(())
 }
 
-async fn aliases(target: &Target, reader: &Reader) -> Result<()> {
+/// Replaces the aliases of each test case once.
+async fn aliases(target: &Target, reader: &Reader, finished: &mut Finished) -> Result<()> {
     for line in reader.lines::<Record>(&TEST_CASES)? {
         let case = line?.record;
         let has = case.get("Aliases").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
         let Some(id) = target.cases.get(text(&case, "Identifier")).filter(|_| has) else {
             continue;
         };
-        let path = format!("{}/testcases/{id}/aliases", target.at);
-        target.interface.put(&path, &json!({"Aliases": case["Aliases"]})).await?;
+        let key = format!("aliases {id}");
+        if !finished.has(&key) {
+            let path = format!("{}/testcases/{id}/aliases", target.at);
+            target.interface.put(&path, &json!({"Aliases": case["Aliases"]})).await?;
+            finished.add(&key)?;
+        }
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -23,7 +24,8 @@ struct Session<'s> {
     cookie: Option<String>,
 }
 
-/// Reads a product, or all of them. Runs that have ended and were read before are not read again.
+/// Reads a product, or all of them. Executions of runs that have not ended are not read, since the runs are left
+/// out; runs that have ended and were read before are not read again.
 pub(super) async fn read(
     remote: &Remote,
     login: [&str; 2],
@@ -46,12 +48,19 @@ pub(super) async fn read(
     for run in &runs {
         let id = run["id"].as_i64().context("a run has no id")?;
         let file = folder.join(format!("executions-{id}.json"));
-        if run["stop_date"].is_null() || !file.exists() {
+        progress.add(1);
+        if run["stop_date"].is_null() {
+            // A run that was read before has begun again.
+            if file.exists() {
+                fs::remove_file(&file)?;
+            }
+            continue;
+        }
+        if !file.exists() {
             let executions = session.executions(id).await.with_context(|| format!("run {id}"))?;
             write(&file, &serde_json::to_vec(&executions)?)?;
         }
         files.push(file);
-        progress.add(1);
     }
     progress.end();
     Ok(files)

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::{remote::Remote, write};
 use crate::{
     progress::{Progress, note},
-    source::is_test_of_reportportal,
+    source::is_result_of_reportportal,
 };
 
 /// Number of records in a page.
@@ -75,7 +75,7 @@ impl Project<'_> {
     /// Reads the launches. Returns their file and their ids.
     async fn launches(&self) -> Result<(PathBuf, Vec<i64>)> {
         let (mut lines, mut ids) = (Vec::new(), Vec::new());
-        let mut seen = HashSet::new();
+        let (mut seen, mut open) = (HashSet::new(), HashSet::new());
         for page in 1.. {
             let path = format!("{}/launch?filter.eq.mode=DEFAULT", self.at);
             let (launches, is_last) = self.page(&path, page).await?;
@@ -83,7 +83,9 @@ impl Project<'_> {
                 let id = launch.get("id").and_then(Value::as_i64);
                 let id = id.context("a launch has no id: check that --from is ReportPortal")?;
                 // Launches that start meanwhile move others to the next page.
-                if launch.get("status") != Some(&json!("IN_PROGRESS")) && seen.insert(id) {
+                if launch.get("status") == Some(&json!("IN_PROGRESS")) {
+                    open.insert(id);
+                } else if seen.insert(id) {
                     serde_json::to_writer(&mut lines, &launch)?;
                     end_line(&mut lines)?;
                     ids.push(id);
@@ -93,12 +95,15 @@ impl Project<'_> {
                 break;
             }
         }
+        if !open.is_empty() {
+            note(format_args!("left out: {} runs that have not ended", open.len()));
+        }
         let file = self.folder.join("launches.ndjson");
         write(&file, &lines)?;
         Ok((file, ids))
     }
 
-    /// Returns the items of a launch that are tests, each on a line, with their logs.
+    /// Returns the items of a launch that become results, each on a line, with their logs.
     async fn items(&self, launch: i64) -> Result<Vec<u8>> {
         let mut lines = Vec::new();
         let mut seen = HashSet::new();
@@ -106,7 +111,7 @@ impl Project<'_> {
             let path = format!("{}/item?filter.eq.launchId={launch}", self.at);
             let (mut items, is_last) = self.page(&path, page).await?;
             items.retain(|item| {
-                is_test_of_reportportal(item) && seen.insert(item.get("id").cloned())
+                is_result_of_reportportal(item) && seen.insert(item.get("id").cloned())
             });
             let read = stream::iter(items).map(|item| self.with_logs(item)).buffered(AT_ONCE);
             for item in read.try_collect::<Vec<_>>().await? {

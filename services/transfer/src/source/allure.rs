@@ -6,7 +6,7 @@
 mod jsonl;
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     path::{Path, PathBuf},
 };
 
@@ -20,7 +20,7 @@ use super::{
     json::{elements, text},
     model::{Outcome, Run, Verdict},
     store::Store,
-    text::{milliseconds, name},
+    text::milliseconds,
 };
 
 /// Time between the results of two runs that nothing else distinguishes, in milliseconds.
@@ -47,6 +47,14 @@ struct Item {
     status_details: Option<String>,
     #[serde(default)]
     time: Times,
+}
+
+impl Item {
+    /// Returns the link to the report. Empty if there is none.
+    fn link(&self) -> &str {
+        let url = self.report_url.as_deref().unwrap_or_default();
+        url.split('#').next().unwrap_or_default().trim()
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -112,7 +120,11 @@ impl Allure {
     fn read_names(&mut self, file: &Path) -> Result<()> {
         elements(file, &[], &mut |record| {
             let (id, title) = (text(&record, "historyId"), text(&record, "name"));
-            let identifier = identifier(&text(&record, "fullName"), &title);
+            let labels = record.get("labels").and_then(Value::as_array).into_iter().flatten();
+            let framework = labels
+                .filter(|label| label["name"] == "framework")
+                .find_map(|label| label["value"].as_str());
+            let identifier = identifier(&text(&record, "fullName"), &title, framework);
             self.names.insert(id, (identifier, title));
             Ok(())
         })
@@ -121,28 +133,25 @@ impl Allure {
     /// Reads a history of Allure 2. Runs are distinguished by the links to their reports, or else by
     /// pauses between results.
     fn read_history(&self, file: &Path, store: &mut Store) -> Result<()> {
-        let mut starts = Vec::new();
-        each_item(file, &mut |_, item| {
-            starts.extend(item.time.start.filter(|_| item.report_url.is_none()));
-            Ok(())
-        })?;
-        let runs = runs(starts);
+        let shared = runs_of_shared_links(file)?;
         each_item(file, &mut |id, item| {
-            let begin = item.time.start.or(item.time.stop).unwrap_or_default();
-            let url = item.report_url.as_deref().map(|url| url.split('#').next().unwrap_or(url));
-            let key = match url {
-                Some(url) => url.to_owned(),
-                None => runs.range(..=begin).next_back().map_or(0, |run| *run).to_string(),
+            let link = item.link();
+            let time = item.time.start.or(item.time.stop).unwrap_or_default();
+            let begin =
+                |runs: &BTreeSet<i64>| runs.range(..=time).next_back().map_or(0, |run| *run);
+            let key = match (link, shared.get(link).map(begin)) {
+                ("", begin) => begin.unwrap_or_default().to_string(),
+                (link, Some(begin)) => format!("{link}\n{begin}"),
+                (link, None) => link.to_owned(),
             };
             let (identifier, title) = match self.names.get(id) {
                 Some(names) => names.clone(),
                 None => (format!("allure-{id}"), String::new()),
             };
-            let link = url.filter(|url| url.starts_with("http://") || url.starts_with("https://"));
             store.run(Run {
                 key: key.clone(),
                 set: SET.to_owned(),
-                url: link.map(str::to_owned),
+                url: has_host(link).then(|| link.to_owned()),
                 ..Run::default()
             })?;
             store.result(
@@ -161,12 +170,38 @@ impl Allure {
     }
 }
 
-/// Returns the identifier of a test, as results of Allure that are uploaded to Assay have it.
-fn identifier(full: &str, title: &str) -> String {
-    match full.trim() {
-        "" => name(title),
-        full => full.replacen('#', ".", 1),
-    }
+/// Returns the identifier of a test, as results of Allure that are uploaded to Assay have it. A history has no
+/// frameworks: the full names of Playwright are recognized.
+fn identifier(full: &str, title: &str, framework: Option<&str>) -> String {
+    let of_playwright = || if full.contains(" › ") { "playwright" } else { "" };
+    let framework = framework.unwrap_or_else(of_playwright);
+    assay_formats::allure::identifier(full, title, framework)
+}
+
+/// Returns the beginnings of runs by their link, for links that several runs have: those without a host, and
+/// those that a test has several results with. A server may give all reports the same link.
+fn runs_of_shared_links(file: &Path) -> Result<HashMap<String, BTreeSet<i64>>> {
+    let (mut starts, mut shared) = (HashMap::<String, Vec<i64>>::new(), HashSet::new());
+    let (mut test, mut links) = (String::new(), HashSet::new());
+    each_item(file, &mut |id, item| {
+        if id != test {
+            id.clone_into(&mut test);
+            links.clear();
+        }
+        let link = item.link().to_owned();
+        if !has_host(&link) || !links.insert(link.clone()) {
+            shared.insert(link.clone());
+        }
+        starts.entry(link).or_default().extend(item.time.start);
+        Ok(())
+    })?;
+    starts.retain(|link, _| shared.contains(link));
+    Ok(starts.into_iter().map(|(link, starts)| (link, runs(starts))).collect())
+}
+
+fn has_host(link: &str) -> bool {
+    let rest = link.strip_prefix("http://").or_else(|| link.strip_prefix("https://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
 }
 
 /// Returns the beginnings of runs, by the starts of their results.

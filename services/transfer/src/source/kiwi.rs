@@ -13,7 +13,7 @@ use super::{
     Source,
     head::head,
     json::{elements, text},
-    model::{Case, Outcome, Run, Step, Verdict},
+    model::{Case, NOT_ENDED, Outcome, Run, Step, Verdict},
     store::Store,
     text::{description, time},
     xml::plain,
@@ -147,15 +147,16 @@ fn run(record: &Map<String, Value>, store: &mut Store) -> Result<()> {
     let plan = text(record, "plan__name");
     let summary = text(record, "summary");
     let set = if plan.trim().is_empty() { summary.clone() } else { plan };
-    let start = ["start_date", "planned_start"].iter().find_map(|field| time(&text(record, field)));
+    let end = time(&text(record, "stop_date"));
     store.run(Run {
         key: id.to_string(),
         set,
-        start,
-        end: time(&text(record, "stop_date")),
+        start: time(&text(record, "start_date")),
+        end,
         tags: summary.replace(',', " ").chars().take(200).collect(),
         build: Some(text(record, "build__name")).filter(|build| !build.is_empty()),
         url: None,
+        left_out: end.is_none().then_some(NOT_ENDED),
     })
 }
 

@@ -24,6 +24,11 @@ pub(super) struct Step {
     pub(super) comment: String,
 }
 
+/// Reasons why runs are left out.
+pub(super) const NOT_ENDED: &str = "have not ended";
+pub(super) const NOT_BEGUN: &str = "have not begun and have no results";
+pub(super) const OF_DEBUGGING: &str = "are in mode DEBUG";
+
 /// A run of tests.
 #[derive(Debug, Default)]
 pub(super) struct Run {
@@ -37,12 +42,14 @@ pub(super) struct Run {
     pub(super) tags: String,
     pub(super) build: Option<String>,
     pub(super) url: Option<String>,
+    /// Why the run is left out. None if it is imported.
+    pub(super) left_out: Option<&'static str>,
 }
 
 impl Run {
     /// Adds what another record says about the same run.
     pub(super) fn add(&mut self, other: Self) {
-        let Self { key: _, set, start, end, tags, build, url } = other;
+        let Self { key: _, set, start, end, tags, build, url, left_out } = other;
         if !set.is_empty() {
             self.set = set;
         }
@@ -53,6 +60,7 @@ impl Run {
         self.end = end.or(self.end);
         self.build = build.or(self.build.take());
         self.url = url.or(self.url.take());
+        self.left_out = left_out.or(self.left_out);
     }
 }
 

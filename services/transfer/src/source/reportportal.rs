@@ -1,20 +1,25 @@
 //! ReportPortal: pages of launches and items, as `GET /api/v1/{project}/launch` and `…/item` return
 //! them.
 
-use std::path::{Path, PathBuf};
+mod logs;
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result};
 use chrono::{DateTime, Utc};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use self::logs::logs;
 use super::{
     Source,
     json::{elements, text},
-    model::{Attachment, Outcome, Run, Verdict},
+    model::{NOT_ENDED, OF_DEBUGGING, Outcome, Run, Verdict},
     store::Store,
     text::{milliseconds, time},
 };
-use crate::folder::Name;
 
 /// The field of a page with its records.
 const CONTENT: [&str; 1] = ["content"];
@@ -22,9 +27,18 @@ const CONTENT: [&str; 1] = ["content"];
 /// The attributes of a launch that have fields of their own.
 const BUILD: [&str; 2] = ["build", "version"];
 
+/// Identifier and text of the result that stands for a launch, as launches that are reported to Assay have them.
+const RUN: &str = "Test run";
+const NO_FAILED_TEST: &str = "The launch failed, but none of its tests did.";
+
 /// Reads the pages of ReportPortal.
 #[derive(Default)]
-pub(super) struct ReportPortal;
+pub(super) struct ReportPortal {
+    /// The results and ends of launches that have failed.
+    failed: BTreeMap<i64, (Verdict, Option<DateTime<Utc>>)>,
+    /// The launches with a result that has failed.
+    explained: HashSet<i64>,
+}
 
 /// Whether a file has launches or items of ReportPortal.
 pub(super) fn is_reportportal(head: &str) -> bool {
@@ -45,19 +59,81 @@ impl Source for ReportPortal {
             elements(file, &CONTENT, &mut |record| {
                 number += 1;
                 let read = if record.contains_key("launchId") {
-                    item(&record, folder, store)
+                    self.item(&record, folder, store)
                 } else {
-                    launch(&record, store)
+                    self.launch(&record, store)
                 };
                 read.with_context(|| format!("record {number}"))
             })?;
+        }
+        self.explain(store)
+    }
+}
+
+impl ReportPortal {
+    fn launch(&mut self, launch: &Map<String, Value>, store: &mut Store) -> Result<()> {
+        let run = run(launch)?;
+        let (id, status) = (number(launch, "id")?, text(launch, "status"));
+        if has_failed(&status) && run.left_out.is_none() {
+            self.failed.insert(id, (verdict(&status), run.end));
+        }
+        store.run(run)
+    }
+
+    /// Adds an item that counts and contains none that does. Its retries are attempts before it.
+    fn item(&mut self, item: &Map<String, Value>, folder: &Path, store: &mut Store) -> Result<()> {
+        let launch = number(item, "launchId")?;
+        if !is_result(item) {
+            return Ok(());
+        }
+        let mut attempts: Vec<&Map<String, Value>> = item
+            .get("retries")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_object)
+            .collect();
+        attempts.sort_by_key(|attempt| moment(attempt, "startTime"));
+        attempts.push(item);
+        let identifier = identifier(item);
+        for (number, attempt) in attempts.into_iter().enumerate() {
+            let outcome = Outcome {
+                identifier: identifier.clone(),
+                name: text(item, "name"),
+                is_retry: number > 0,
+                ..outcome(attempt, folder)?
+            };
+            if is_failure(&outcome.verdict) {
+                self.explained.insert(launch);
+            }
+            store.result(&launch.to_string(), outcome)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a result for each launch that has failed, while none of its results has.
+    fn explain(&mut self, store: &mut Store) -> Result<()> {
+        for (launch, (verdict, end)) in std::mem::take(&mut self.failed) {
+            if self.explained.contains(&launch) {
+                continue;
+            }
+            let outcome = Outcome {
+                identifier: RUN.to_owned(),
+                name: RUN.to_owned(),
+                verdict,
+                start: end,
+                end,
+                comment: NO_FAILED_TEST.to_owned(),
+                ..Outcome::default()
+            };
+            store.result(&launch.to_string(), outcome)?;
         }
         Ok(())
     }
 }
 
-fn launch(launch: &Map<String, Value>, store: &mut Store) -> Result<()> {
-    let id = launch.get("id").and_then(Value::as_i64).context("id: must be a number")?;
+/// Returns a launch as a run.
+fn run(launch: &Map<String, Value>) -> Result<Run> {
     let attributes = launch.get("attributes").and_then(Value::as_array).into_iter().flatten();
     let attributes = attributes.filter_map(Value::as_object);
     let attributes: Vec<_> = attributes
@@ -69,8 +145,8 @@ fn launch(launch: &Map<String, Value>, store: &mut Store) -> Result<()> {
         "" => value.clone(),
         key => format!("{key}:{value}"),
     };
-    store.run(Run {
-        key: id.to_string(),
+    Ok(Run {
+        key: number(launch, "id")?.to_string(),
         set: text(launch, "name"),
         start: moment(launch, "startTime"),
         end: moment(launch, "endTime"),
@@ -84,116 +160,92 @@ fn launch(launch: &Map<String, Value>, store: &mut Store) -> Result<()> {
             .collect(),
         build: build.map(|(_, value)| value.clone()),
         url: None,
+        left_out: left_out(launch),
     })
 }
 
-/// Adds an item that counts and contains none that does. Its retries are attempts before it.
-fn item(item: &Map<String, Value>, folder: &Path, store: &mut Store) -> Result<()> {
-    let launch =
-        item.get("launchId").and_then(Value::as_i64).context("launchId: must be a number")?;
-    if !is_test(item) {
-        return Ok(());
+/// Returns why a launch is left out. None if it is imported.
+fn left_out(launch: &Map<String, Value>) -> Option<&'static str> {
+    let is = |field: &str, value: &str| text(launch, field).eq_ignore_ascii_case(value);
+    if is("status", "IN_PROGRESS") {
+        return Some(NOT_ENDED);
     }
-    let mut attempts: Vec<&Map<String, Value>> = item
-        .get("retries")
-        .and_then(Value::as_array)
+    is("mode", "DEBUG").then_some(OF_DEBUGGING)
+}
+
+/// Returns an attempt at a test, without what is the same for all of them.
+fn outcome(attempt: &Map<String, Value>, folder: &Path) -> Result<Outcome> {
+    let issue = attempt.get("issue").and_then(Value::as_object);
+    let tickets = issue.and_then(|issue| issue.get("externalSystemIssues")?.as_array());
+    let tickets: Vec<_> = tickets
         .into_iter()
         .flatten()
-        .filter_map(Value::as_object)
+        .filter_map(|ticket| ticket.get("ticketId")?.as_str())
         .collect();
-    attempts.sort_by_key(|attempt| moment(attempt, "startTime"));
-    attempts.push(item);
-    let identifier = identifier(item);
-    for (number, attempt) in attempts.into_iter().enumerate() {
-        let issue = attempt.get("issue").and_then(Value::as_object);
-        let tickets = issue.and_then(|issue| issue.get("externalSystemIssues")?.as_array());
-        let tickets: Vec<_> = tickets
-            .into_iter()
-            .flatten()
-            .filter_map(|ticket| ticket.get("ticketId")?.as_str())
-            .collect();
-        let comment = issue.map(|issue| text(issue, "comment")).unwrap_or_default();
-        let (logs, files) = logs(attempt, folder)?;
-        let outcome = Outcome {
-            identifier: identifier.clone(),
-            name: text(item, "name"),
-            verdict: verdict(&text(attempt, "status")),
-            start: moment(attempt, "startTime"),
-            end: moment(attempt, "endTime"),
-            is_retry: number > 0,
-            comment: [text(attempt, "description"), comment, logs].join("\n").trim().to_owned(),
-            ticket: tickets.join(", "),
-            files,
-            ..Outcome::default()
-        };
-        store.result(&launch.to_string(), outcome)?;
-    }
-    Ok(())
+    let comment = issue.map(|issue| text(issue, "comment")).unwrap_or_default();
+    let (logs, files) = logs(attempt, folder)?;
+    Ok(Outcome {
+        verdict: verdict(&text(attempt, "status")),
+        start: moment(attempt, "startTime"),
+        end: moment(attempt, "endTime"),
+        comment: [text(attempt, "description"), comment, logs].join("\n").trim().to_owned(),
+        ticket: tickets.join(", "),
+        files,
+        ..Outcome::default()
+    })
 }
 
-/// Returns whether an item is a test: it counts and contains none that does.
-pub(crate) fn is_test(item: &Map<String, Value>) -> bool {
+/// Returns whether an item becomes a result: it is a test, which counts and contains none that does, or a fixture
+/// that failed.
+pub(crate) fn is_result(item: &Map<String, Value>) -> bool {
     let is =
         |field: &str, default: bool| item.get(field).and_then(Value::as_bool).unwrap_or(default);
+    let counts = is("hasStats", true) && !is("hasChildren", false);
+    counts && (!is_fixture(item) || has_failed(&text(item, "status")))
+}
+
+fn is_fixture(item: &Map<String, Value>) -> bool {
     let kind = text(item, "type").to_uppercase();
-    let is_fixture = kind.starts_with("BEFORE_") || kind.starts_with("AFTER_");
-    is("hasStats", true) && !is("hasChildren", false) && !is_fixture
+    kind.starts_with("BEFORE_") || kind.starts_with("AFTER_")
 }
 
-/// Returns the logs of an attempt, errors first, and their files, which are beside that of the items.
-/// Only items that were read from a URL have logs.
-fn logs(attempt: &Map<String, Value>, folder: &Path) -> Result<(String, Vec<Attachment>)> {
-    let logs = attempt.get("logs").and_then(Value::as_array).into_iter().flatten();
-    let logs: Vec<_> = logs.filter_map(Value::as_object).collect();
-    let is_error = |log: &&&Map<String, Value>| {
-        matches!(text(log, "level").to_uppercase().as_str(), "ERROR" | "FATAL")
-    };
-    let errors = logs.iter().filter(is_error);
-    let others = logs.iter().filter(|log| !is_error(log));
-    let messages: Vec<_> = errors.chain(others).map(|log| text(log, "message")).collect();
-    let files = logs.iter().filter_map(|log| log.get("file")?.as_object());
-    let files = files.map(|file| {
-        let (id, content_type) = (text(file, "id"), text(file, "contentType"));
-        let name = Name::parse(&file_name(&id, &content_type))?;
-        let source = Name::parse(&format!("file-{id}"))?;
-        Ok(Attachment { folder: folder.to_owned(), source, name, content_type })
-    });
-    Ok((messages.join("\n"), files.collect::<Result<_>>()?))
+/// Returns whether a status is that of a failure.
+fn has_failed(status: &str) -> bool {
+    !status.is_empty() && is_failure(&verdict(status))
 }
 
-/// Returns the name of a file: its id, with the extension of its media type.
-fn file_name(id: &str, content_type: &str) -> String {
-    let extension = match content_type.split(';').next().unwrap_or_default().trim() {
-        "image/png" => "png",
-        "image/jpeg" => "jpg",
-        "text/plain" => "txt",
-        "text/html" => "html",
-        "application/json" => "json",
-        "application/xml" | "text/xml" => "xml",
-        "application/zip" => "zip",
-        "video/mp4" => "mp4",
-        "video/webm" => "webm",
-        _ => "bin",
-    };
-    format!("reportportal-{id}.{extension}")
+fn is_failure(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Failed | Verdict::Error | Verdict::Aborted)
+}
+
+fn number(record: &Map<String, Value>, field: &str) -> Result<i64> {
+    let number = record.get(field).and_then(Value::as_i64);
+    number.with_context(|| format!("{field}: must be a number"))
 }
 
 /// Returns the identifier of a test case, as launches that are reported to Assay have it.
 fn identifier(item: &Map<String, Value>) -> String {
-    let (case, code) = (text(item, "testCaseId"), text(item, "codeRef"));
-    let ends_in_line =
-        |text: &str| text.rsplit_once(':').is_some_and(|(_, line)| line.parse::<u32>().is_ok());
-    let is_place = case == code && ends_in_line(&code);
-    if !case.trim().is_empty() && !is_place {
-        return case;
+    let path = path(item);
+    if is_fixture(item) {
+        return assay_formats::reportportal::hook_identifier(&path);
     }
-    if !code.trim().is_empty() && !ends_in_line(&code) {
-        return code;
+    let (mut case, code) = (text(item, "testCaseId"), text(item, "codeRef"));
+    // ReportPortal derives an id from the code, also if that is a line of a file, which changes.
+    let is_line = code.rsplit_once(':').is_some_and(|(_, line)| line.parse::<u32>().is_ok());
+    let rest = case.strip_prefix(code.as_str());
+    if is_line && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('[')) {
+        case.clear();
     }
+    let parameters = item.get("parameters");
+    let item = json!({"testCaseId": case, "codeRef": code, "parameters": parameters});
+    assay_formats::reportportal::identifier(&item, &path)
+}
+
+/// Returns the names of the items around an item, outermost first, and its own.
+fn path(item: &Map<String, Value>) -> Vec<String> {
     let names = item.get("pathNames").and_then(|names| names.get("itemPaths")?.as_array());
     let names = names.into_iter().flatten().filter_map(|name| name.get("name")?.as_str());
-    let names = names.map(str::to_owned).chain([text(item, "name")]);
-    names.collect::<Vec<_>>().join("/")
+    names.map(str::to_owned).chain([text(item, "name")]).collect()
 }
 
 /// Returns a time, in text or in milliseconds since 1970.
@@ -208,10 +260,10 @@ fn moment(record: &Map<String, Value>, field: &str) -> Option<DateTime<Utc>> {
 /// Returns the result that a status of ReportPortal stands for.
 fn verdict(status: &str) -> Verdict {
     match status.to_uppercase().as_str() {
-        "PASSED" | "INFO" | "WARN" => Verdict::Passed,
+        "PASSED" => Verdict::Passed,
         "FAILED" => Verdict::Failed,
         "ERROR" => Verdict::Error,
-        "SKIPPED" | "CANCELLED" => Verdict::Canceled,
+        "SKIPPED" | "CANCELLED" | "INFO" | "WARN" | "RESETED" => Verdict::Canceled,
         "" | "IN_PROGRESS" | "STOPPED" | "INTERRUPTED" => Verdict::Aborted,
         _ => Verdict::Unknown(status.to_owned()),
     }

@@ -1,21 +1,27 @@
 //! Writes what readers pass on to an export, whatever its order.
 
 mod line;
+mod notes;
+mod stored;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque, hash_map::DefaultHasher},
+    fs::File,
     hash::{Hash, Hasher},
-    path::Path,
+    io::Read,
+    path::{Path, PathBuf},
 };
 
-use anyhow::Result;
-use chrono::{DateTime, Utc};
-use serde_json::{Map, Value, json};
+use anyhow::{Context, Result};
+use assay_digest::hex;
+use aws_lc_rs::digest::{self, SHA256};
+use chrono::Utc;
+use serde_json::{Value, json};
 
-use self::line::result_line;
+use self::{line::result_line, notes::Notes, stored::Stored};
 use super::{
     model::{Case, Outcome, Run, Verdict},
-    text::{clipped, identifier, key, name, stamp},
+    text::{clipped, identifier, key, name},
 };
 use crate::folder::{EXECUTIONS, Folder, Name, Part, Place, TEST_CASES, TEST_SETS};
 
@@ -28,6 +34,8 @@ const LONGEST_TICKET: usize = 255;
 /// An export that files of a tool are converted to.
 pub(super) struct Store {
     tool: &'static str,
+    /// The folders and files that the files of the tool are found in.
+    from: Vec<PathBuf>,
     folder: Folder,
     cases: Part,
     /// Digests of the identifiers of test cases.
@@ -40,26 +48,15 @@ pub(super) struct Store {
     /// How many results each test case has in each run, by a digest, and the number of attempts at
     /// the last of them.
     counts: HashMap<u64, (u16, u16)>,
-    unknown: BTreeMap<String, u64>,
-}
-
-/// A run with the files of its results and reviews.
-struct Stored {
-    run: Run,
-    results: Part,
-    reviews: Part,
-    files: Part,
-    /// The names of its files.
-    names: HashSet<Name>,
-    first: Option<DateTime<Utc>>,
-    last: Option<DateTime<Utc>>,
+    notes: Notes,
 }
 
 impl Store {
-    pub(super) fn create(tool: &'static str, folder: &Path) -> Result<Self> {
+    pub(super) fn create(tool: &'static str, folder: &Path, from: &[PathBuf]) -> Result<Self> {
         let folder = Folder::open(folder)?;
         Ok(Self {
             tool,
+            from: from.to_vec(),
             cases: folder.begin(&TEST_CASES)?,
             folder,
             identifiers: HashSet::new(),
@@ -67,7 +64,7 @@ impl Store {
             runs: BTreeMap::new(),
             open: VecDeque::new(),
             counts: HashMap::new(),
-            unknown: BTreeMap::new(),
+            notes: Notes::default(),
         })
     }
 
@@ -75,7 +72,7 @@ impl Store {
     #[expect(clippy::needless_pass_by_value, reason = "readers make one for the store")]
     pub(super) fn case(&mut self, case: Case) -> Result<()> {
         let id = identifier(&case.identifier);
-        if !self.identifiers.insert(digest(&[&id])) {
+        if !self.identifiers.insert(slot(&[&id])) {
             return Ok(());
         }
         let steps: Vec<Value> = (1..)
@@ -123,7 +120,7 @@ impl Store {
             return Ok(());
         }
         if let Verdict::Unknown(status) = &outcome.verdict {
-            *self.unknown.entry(status.clone()).or_default() += 1;
+            self.notes.unknown(status);
         }
         let id = self.id(run)?;
         if !self.runs.contains_key(&id) {
@@ -132,7 +129,7 @@ impl Store {
         }
         self.keep_open(&id)?;
         let case = identifier(&outcome.identifier);
-        let slot = digest(&[id.as_str(), &case, &outcome.variant]);
+        let slot = slot(&[id.as_str(), &case, &outcome.variant]);
         let (count, attempts) = self.counts.entry(slot).or_insert((1, 0));
         if *attempts == 0 || outcome.is_retry {
             *attempts += 1;
@@ -147,8 +144,7 @@ impl Store {
                 stored.files.line(&json!({"Name": file.name, "ContentType": file.content_type}))?;
             }
         }
-        stored.first = earliest(stored.first, outcome.start.or(outcome.end));
-        stored.last = stored.last.max(outcome.end.or(outcome.start));
+        stored.extend(outcome.start, outcome.end);
         stored.results.line(&line)?;
         if !outcome.ticket.trim().is_empty() {
             let ticket: String = name(&outcome.ticket).chars().take(LONGEST_TICKET).collect();
@@ -159,30 +155,64 @@ impl Store {
         Ok(())
     }
 
-    /// Completes the export. Returns the statuses that only the other tool knows, with the numbers of
-    /// results.
-    pub(super) fn complete(mut self) -> Result<BTreeMap<String, u64>> {
+    /// Completes the export. Returns notes for users. Drafts of runs that are left out are
+    /// no part of it.
+    pub(super) fn complete(mut self) -> Result<Vec<String>> {
         self.folder.finish(self.cases)?;
-        for stored in self.runs.values() {
+        #[expect(clippy::disallowed_methods, reason = "an import has the clock of its machine")]
+        let now = Utc::now();
+        let (mut notes, mut runs) = (self.notes, Vec::new());
+        for (id, stored) in self.runs {
+            if let Some(reason) = stored.left_out(now) {
+                notes.leave_out(reason);
+                continue;
+            }
             self.sets.entry(stored.set()).or_default();
+            runs.push((id, stored));
         }
         let mut sets = self.folder.begin(&TEST_SETS)?;
         for (set, cases) in &self.sets {
-            sets.line(&json!({"Id": set, "Name": set, "TestCases": cases}))?;
+            let mut record = json!({"Id": set, "Name": set});
+            // The members of a set that only runs name are the test cases that have results in them.
+            if !cases.is_empty() {
+                record["TestCases"] = cases.clone().into();
+            }
+            sets.line(&record)?;
         }
         self.folder.finish(sets)?;
-        let mut runs: Vec<_> = self.runs.into_iter().collect();
         runs.sort_by(|(a, one), (b, other)| (one.begin(), a).cmp(&(other.begin(), b)));
         let mut executions = self.folder.begin(&EXECUTIONS)?;
         for (id, stored) in runs {
-            executions.line(&stored.header(&id))?;
+            if stored.is_in_future(now) {
+                notes.in_future();
+            }
+            executions.line(&stored.header(&id, now))?;
             self.folder.finish(stored.results)?;
             self.folder.finish(stored.reviews)?;
             self.folder.finish(stored.files)?;
         }
         self.folder.finish(executions)?;
         self.folder.complete(self.tool)?;
-        Ok(self.unknown)
+        Ok(notes.into_lines())
+    }
+
+    /// Returns the key of a run that a file has, and to which its tool gives no id: from the path below the
+    /// folder and the contents. Files of other folders, and later ones of the same name, are other runs.
+    pub(super) fn key_of(&self, file: &Path) -> Result<String> {
+        let below = self.from.iter().find_map(|from| file.strip_prefix(from).ok());
+        let path = below.filter(|path| !path.as_os_str().is_empty());
+        let path = path.or(file.file_name().map(Path::new)).unwrap_or(file);
+        let path = path.to_string_lossy().replace('\\', "/");
+        let mut read =
+            File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let (mut contents, mut chunk) = (digest::Context::new(&SHA256), vec![0; 1 << 16]);
+        loop {
+            let count = read.read(&mut chunk)?;
+            if count == 0 {
+                return Ok(format!("{path}\n{}", hex(contents.finish().as_ref())));
+            }
+            contents.update(&chunk[..count]);
+        }
     }
 
     /// Returns the key of the execution of a run.
@@ -197,8 +227,7 @@ impl Store {
         for part in [&mut results, &mut reviews, &mut files] {
             part.close()?;
         }
-        let names = HashSet::new();
-        Ok(Stored { run, results, reviews, files, names, first: None, last: None })
+        Ok(Stored::new(run, [results, reviews, files]))
     }
 
     /// Remembers that the files of a run are written, and closes those that were not for long.
@@ -222,46 +251,7 @@ impl Store {
     }
 }
 
-impl Stored {
-    /// Returns the time of the run, which executions are ordered by.
-    fn begin(&self) -> Option<DateTime<Utc>> {
-        earliest(self.run.start, self.first).or(self.run.end)
-    }
-
-    /// Returns the name of the test set.
-    fn set(&self) -> String {
-        name(if self.run.set.trim().is_empty() { &self.run.key } else { &self.run.set })
-    }
-
-    /// Returns the execution as a record.
-    fn header(&self, id: &Name) -> Map<String, Value> {
-        let Run { end, tags, build, url, .. } = &self.run;
-        let begin = self.begin();
-        let end = (*end).max(self.last).max(begin);
-        let set = self.set();
-        let fields = [
-            ("Id", Some(id.to_string())),
-            ("Key", Some(id.to_string())),
-            ("TestSetId", Some(set.clone())),
-            ("TestSetName", Some(set)),
-            ("Status", Some("Completed".to_owned())),
-            ("Tags", Some(tags.clone())),
-            ("Build", build.clone()),
-            ("CiUrl", url.clone()),
-            ("RequestTime", begin.map(stamp)),
-            ("CompletionDateTime", end.map(stamp)),
-        ];
-        let given = fields.into_iter().filter_map(|(field, text)| Some((field, text?)));
-        given.map(|(field, text)| (field.to_owned(), text.into())).collect()
-    }
-}
-
-/// Returns the earlier of two times; that which is known.
-fn earliest(one: Option<DateTime<Utc>>, other: Option<DateTime<Utc>>) -> Option<DateTime<Utc>> {
-    one.into_iter().chain(other).min()
-}
-
-fn digest(parts: &[&str]) -> u64 {
+fn slot(parts: &[&str]) -> u64 {
     let mut hasher = DefaultHasher::new();
     parts.hash(&mut hasher);
     hasher.finish()

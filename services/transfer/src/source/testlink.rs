@@ -1,6 +1,6 @@
 //! TestLink: XML exports of test suites, test cases and projects, and XML files with results.
 //!
-//! A file with results is a run. Its name is that of the file.
+//! A file with results is a run. Without a test plan, its name is that of the file.
 
 use std::{
     collections::HashMap,
@@ -134,8 +134,9 @@ impl TestLink {
     }
 
     fn read_results(&self, file: &Path, store: &mut Store) -> Result<()> {
-        let run = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let (mut set, mut build) = (run.clone(), None);
+        let run = store.key_of(file)?;
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let (mut set, mut build) = (name, None);
         read(file, &OF_RESULTS, &mut |part| {
             let Part::Tree(tree) = part else { return Ok(()) };
             let name = tree.attribute("name");

@@ -30,17 +30,22 @@ pub(super) fn convert_all(files: &[(&str, &str)]) -> Result<Converted> {
             path
         })
         .collect();
-    let work = folder.path().join("work");
+    convert_in(folder.path(), &from)
+}
+
+/// Converts files and folders, in a folder beside them.
+pub(super) fn convert_in(folder: &Path, from: &[PathBuf]) -> Result<Converted> {
+    let work = folder.join("work");
     // A conversion that was interrupted is replaced.
     fs::create_dir(&work).unwrap();
     fs::write(work.join("files.ndjson.part"), "{").unwrap();
-    convert(&from, Format::Auto, &work)?;
+    convert(from, Format::Auto, &work)?;
     let (reader, _) = Reader::open(&work)?;
     let read = |file: &Place| -> Vec<Record> {
         reader.lines(file).unwrap().map(|line| line.unwrap().record).collect()
     };
     let names = |set: Record| {
-        let cases = set["TestCases"].as_array().unwrap().iter();
+        let cases = set.get("TestCases").and_then(Value::as_array).into_iter().flatten();
         let cases = cases.map(|case| case.as_str().unwrap().to_owned()).collect();
         (set["Name"].as_str().unwrap().to_owned(), cases)
     };
@@ -64,6 +69,37 @@ pub(super) fn column(records: &[Record], field: &str) -> Vec<String> {
         None => String::new(),
     };
     records.iter().map(text).collect()
+}
+
+#[test]
+fn files_of_the_same_name_are_runs_of_their_own() {
+    let run = |status: &str| format!("Case ID,Title,Status\nC1,Pay,{status}\n");
+    let results = |result: &str| {
+        format!("<results><testcase id=\"1\"><result>{result}</result></testcase></results>")
+    };
+    for (name, one, other) in
+        [("run.csv", run("Passed"), run("Failed")), ("results.xml", results("p"), results("f"))]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |day: &str, contents: &str| {
+            fs::create_dir_all(folder.path().join("runs").join(day)).unwrap();
+            fs::write(folder.path().join("runs").join(day).join(name), contents).unwrap();
+        };
+        let keys = || {
+            let converted = convert_in(folder.path(), &[folder.path().join("runs")]).unwrap();
+            fs::remove_dir_all(folder.path().join("work")).unwrap();
+            assert!(converted.results.iter().all(|results| results.len() == 1));
+            column(&converted.executions, "Key")
+        };
+        write("monday", &one);
+        write("tuesday", &one);
+        let before = keys();
+        assert_eq!((before.len(), &before), (2, &keys()), "{name}: they are the same each time");
+        write("tuesday", &other);
+        let after = keys();
+        assert_eq!(after.iter().filter(|key| before.contains(key)).count(), 1, "{name}: {after:?}");
+        assert_eq!(after.len(), 2);
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod export;
 mod import;
+mod repeated;
 mod server;
 mod stored_file;
 mod tool;

@@ -1,5 +1,6 @@
 //! Files of other tools.
 
+use assay_testkit::eventually;
 use serde_json::Value;
 
 use super::Mover;
@@ -46,6 +47,13 @@ async fn test_cases_and_runs_of_testrail_become_a_project_with_history() {
     assert_eq!((&pay["Result"], &pay["Ticket"]), (&"Failed".into(), &"SHOP-9".into()));
     assert_eq!(pay["TotalDurationInSec"], 5.0);
     let sets = api.get(&format!("{at}/testsets")).await.ok();
+    let nightly = sets.as_array().unwrap().iter().find(|set| set["Name"] == "Nightly").unwrap();
+    let nightly = format!("{at}/testsets/{}", id(nightly));
+    eventually("the test cases with results in the test set of the runs", async || {
+        let set = api.get(&nightly).await.ok();
+        (set["TestCases"].as_array().map(Vec::len) == Some(2)).then_some(())
+    })
+    .await;
     let sets: Vec<_> = sets.as_array().unwrap().iter().map(|set| set["Name"].clone()).collect();
     assert_eq!(sets, ["Nightly", "Master"]);
 }

@@ -152,7 +152,7 @@ fn outcome(test: Test) -> Outcome {
     let comment = [message, trace].into_iter().flatten().collect::<Vec<_>>().join("\n");
     let environment = test.environment.filter(|name| !name.is_empty() && name != "default");
     Outcome {
-        identifier: identifier(test.full_name.as_deref().unwrap_or_default(), &test.name),
+        identifier: identifier(test.full_name.as_deref().unwrap_or_default(), &test.name, None),
         name: test.name,
         verdict: verdict(&test.status),
         start: test.start.and_then(milliseconds),

@@ -38,23 +38,32 @@ fn the_history_of_allure_2_becomes_an_execution_for_each_report() {
 }
 
 #[test]
-fn runs_without_links_are_distinguished_by_pauses() {
-    let item = |start: i64| {
-        format!(
-            r#"{{"uid": "a", "status": "passed", "time": {{"start": {start}, "stop": {start}}}}}"#
-        )
-    };
+fn runs_that_links_do_not_distinguish_are_divided_by_pauses() {
     let hour = 3_600_000;
-    let history = format!(
-        r#"{{"h1": {{"statistic": {{"total": 2}}, "items": [{}, {}]}},
-            "h2": {{"statistic": {{"total": 1}}, "items": [{}]}}}}"#,
-        item(5 * hour),
-        item(hour),
-        item(hour + 60_000),
-    );
-    let converted = convert_all(&[("history.json", &history)]).unwrap();
+    for (url, link) in [
+        ("", ""),
+        (r##""reportUrl": "#testresult/a", "##, ""),
+        (r#""reportUrl": "allure/index.html", "#, ""),
+        (r#""reportUrl": "http:///allure/", "#, ""),
+        (r#""reportUrl": "https://ci.example.org/allure/", "#, "https://ci.example.org/allure/"),
+    ] {
+        let item = |start: i64| {
+            let time = format!(r#""time": {{"start": {start}, "stop": {start}}}"#);
+            format!(r#"{{"uid": "a", {url}"status": "passed", {time}}}"#)
+        };
+        let history = format!(
+            r#"{{"h1": {{"statistic": {{"total": 2}}, "items": [{}, {}]}},
+                "h2": {{"statistic": {{"total": 1}}, "items": [{}]}}}}"#,
+            item(5 * hour),
+            item(hour),
+            item(hour + 60_000),
+        );
+        let converted = convert_all(&[("history.json", &history)]).unwrap();
 
-    assert_eq!(converted.results.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1]);
+        let counts: Vec<_> = converted.results.iter().map(Vec::len).collect();
+        assert_eq!(counts, [2, 1], "{url}");
+        assert_eq!(column(&converted.executions, "CiUrl"), [link, link]);
+    }
 }
 
 #[test]
@@ -70,6 +79,34 @@ fn the_history_of_allure_3_becomes_an_execution_for_each_line() {
     assert_eq!(results[0]["Steps"][0]["ActualResult"], "no bank\nat pays");
     assert!(converted.results[1].is_empty());
     assert_eq!(converted.sets.keys().collect::<Vec<_>>(), ["Nightly"]);
+}
+
+#[test]
+fn tests_are_identified_as_in_uploaded_results() {
+    let line = |full: &str, name: &str| {
+        format!(
+            r#"{{"uuid":"r1","knownTestCaseIds":[],"testResults":{{"h":{{"name":"{name}","fullName":"{full}","status":"passed"}}}}}}"#
+        )
+    };
+    let result = |full: &str, name: &str, framework: &str| {
+        format!(
+            r#"{{"uuid": "u", "historyId": "h1", "name": "{name}", "fullName": "{full}",
+                "labels": [{{"name": "framework", "value": "{framework}"}}]}}"#
+        )
+    };
+    for (full, name, framework, expected) in [
+        ("shop.spec.js › login › greets", "greets", "playwright", "shop.spec.js.login › greets"),
+        ("test_shop#test_amount", "test_amount[1]", "pytest", "test_shop.test_amount[1]"),
+        ("shop.Shop#pays#cash", "Pays", "junit", "shop.Shop#pays.cash"),
+        ("", "ships", "junit", "ships"),
+    ] {
+        let of_history = convert_all(&[("history.jsonl", &line(full, name))]).unwrap();
+        assert_eq!(column(&of_history.results[0], "Identifier"), [expected]);
+        let names = result(full, name, framework);
+        let of_names =
+            convert_all(&[("history.json", HISTORY), ("u-result.json", &names)]).unwrap();
+        assert_eq!(column(&of_names.results[0], "Identifier"), [expected]);
+    }
 }
 
 #[test]

@@ -52,6 +52,24 @@ fn records_of_all_files_become_one_project() {
 }
 
 #[test]
+fn runs_that_have_not_ended_are_left_out() {
+    let open = RUNS.replace("\"2026-03-02T10:00:00\"", "null");
+    let converted = convert_all(&[("1.json", EXECUTIONS), ("2.json", &open)]).unwrap();
+    assert!(converted.executions.is_empty() && converted.sets.is_empty());
+
+    // Planned times do not count, and an end in the future is not imported.
+    let planned =
+        RUNS.replace("\"planned_start\": null", "\"planned_start\": \"2999-01-01T00:00:00\"");
+    let converted = convert_all(&[("2.json", &planned.replace("2026-03-02T10", "2999-03-02T10"))]);
+    let executions = converted.unwrap().executions;
+    assert_eq!(column(&executions, "RequestTime"), ["2026-03-02T09:00:00.000000Z"]);
+    assert!(
+        column(&executions, "CompletionDateTime")[0].as_str() < "2999",
+        "it is not in the future"
+    );
+}
+
+#[test]
 fn broken_files_are_refused_with_their_line() {
     for (text, expected) in [
         ("[{\"case_status\": 1,\n \"id\": 1", "line 2"),

@@ -49,6 +49,84 @@ fn launches_become_executions_and_retries_attempts() {
 }
 
 #[test]
+fn launches_that_have_not_ended_or_are_for_debugging_are_left_out() {
+    let launch = |id: i64, status: &str, mode: &str| {
+        json!({"id": id, "name": "Nightly", "number": id, "mode": mode, "status": status,
+            "startTime": 1_772_443_800_000_i64})
+    };
+    let launches = json!([
+        launch(1, "IN_PROGRESS", "DEFAULT"),
+        launch(2, "PASSED", "DEBUG"),
+        launch(3, "PASSED", "DEFAULT"),
+    ]);
+    let item = |launch: i64| {
+        json!({"id": 10 + launch, "launchId": launch, "type": "STEP", "name": "pays", "codeRef": "pays",
+            "hasStats": true, "status": "PASSED"})
+    };
+    let items = json!([item(1), item(2), item(3)]);
+    let files = [("a.json", items.to_string()), ("b.json", launches.to_string())];
+    let files: Vec<_> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let converted = convert_all(&files).unwrap();
+
+    assert_eq!(column(&converted.executions, "Key"), ["reportportal-3"]);
+}
+
+#[test]
+fn a_launch_that_failed_is_not_green() {
+    let launch = |id: i64, status: &str| {
+        json!({"id": id, "name": "Nightly", "number": id, "mode": "DEFAULT", "status": status,
+            "startTime": 1_772_443_800_000_i64 + id, "endTime": 1_772_443_804_000_i64})
+    };
+    let launches = [launch(1, "FAILED"), launch(2, "FAILED"), launch(3, "PASSED")];
+    let item = |launch: i64, kind: &str, name: &str, status: &str| {
+        json!({"id": launch, "launchId": launch, "type": kind, "name": name, "codeRef": name,
+            "hasStats": true, "status": status, "startTime": 1_772_443_802_000_i64,
+            "pathNames": {"itemPaths": [{"name": "Shop"}, {"name": "Cart"}]}})
+    };
+    let items = [
+        item(1, "AFTER_CLASS", "close", "FAILED"),
+        item(1, "BEFORE_CLASS", "open", "PASSED"),
+        item(1, "STEP", "pays", "PASSED"),
+        item(2, "STEP", "pays", "PASSED"),
+        item(3, "STEP", "pays", "WARN"),
+    ];
+    let [launches, items] = [json!(launches), json!(items)].map(|records| records.to_string());
+    let files = [("items.json", items.as_str()), ("launches.json", launches.as_str())];
+    let converted = convert_all(&files).unwrap();
+
+    let results = |run: usize| {
+        let results = &converted.results[run];
+        column(results, "Identifier").into_iter().zip(column(results, "Result")).collect::<Vec<_>>()
+    };
+    let pair = |identifier: &str, result: &str| (identifier.to_owned(), result.to_owned());
+    assert_eq!(results(0), [pair("Shop > Cart.close", "Failed"), pair("pays", "Passed")]);
+    assert_eq!(results(1), [pair("pays", "Passed"), pair("Test run", "Failed")]);
+    let entry = &converted.results[1][1];
+    let text = "The launch failed, but none of its tests did.";
+    assert_eq!(entry["Steps"][0]["ActualResult"], text);
+    assert_eq!(results(2), [pair("pays", "Canceled")]);
+}
+
+#[test]
+fn tests_are_identified_as_in_launches_that_are_reported_to_assay() {
+    let item = |id: i64, case: &str, code: &str, parameter: &str| {
+        json!({"id": id, "launchId": 1, "type": "STEP", "name": "pays", "hasStats": true, "status": "PASSED",
+            "testCaseId": case, "codeRef": code, "parameters": [{"key": "card", "value": parameter}],
+            "pathNames": {"itemPaths": [{"name": "Shop"}]}})
+    };
+    let items = json!([
+        item(1, "", "shop.Cart.pays", "visa"),
+        item(2, "SHOP-7", "shop.Cart.pays", "visa"),
+        item(3, "shop.robot:7", "shop.robot:7", "visa"),
+        item(4, "shop.robot:7[visa]", "shop.robot:7", "visa"),
+    ]);
+    let converted = convert_all(&[("items.json", &items.to_string())]).unwrap();
+
+    let identifiers = column(&converted.results[0], "Identifier");
+    assert_eq!(identifiers, ["shop.Cart.pays[visa]", "SHOP-7", "Shop/pays", "Shop/pays"]);
+}
+
+#[test]
 fn a_broken_file_is_refused_with_its_line() {
     let page = "{\"content\": [\n{\"launchId\": 1, \"hasStats\": true},\n{\"launchId\": }]}";
     let error = format!("{:#}", convert_all(&[("items.json", page)]).err().unwrap());

@@ -116,6 +116,7 @@ impl TestRail {
 
     /// Reads the results of a run. A row without a case is a further step of the result before it.
     pub(super) fn read_run(&mut self, file: &Path, store: &mut Store) -> Result<()> {
+        let key_of_file = store.key_of(file)?;
         let of_file = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let mut current: Option<(String, Outcome)> = None;
         rows(file, &mut |columns, row| {
@@ -132,9 +133,12 @@ impl TestRail {
                 store.result(&run, outcome)?;
             }
             let set = Some(get(&["run"])).filter(|name| !name.is_empty()).unwrap_or(&of_file);
-            let key = Some(get(&["run id"])).filter(|id| !id.is_empty()).unwrap_or(set);
+            let key = match get(&["run id"]) {
+                "" => format!("{set}\n{key_of_file}"),
+                id => id.to_owned(),
+            };
             store.run(Run {
-                key: key.to_owned(),
+                key: key.clone(),
                 set: set.to_owned(),
                 tags: get(&["run configuration", "plan"]).replace(',', " "),
                 build: Some(get(&["version"]).to_owned()).filter(|build| !build.is_empty()),
@@ -155,7 +159,7 @@ impl TestRail {
                 ticket: get(&["defects"]).to_owned(),
                 ..Outcome::default()
             };
-            current = Some((key.to_owned(), outcome));
+            current = Some((key, outcome));
             Ok(())
         })?;
         current.map_or(Ok(()), |(run, outcome)| store.result(&run, outcome))

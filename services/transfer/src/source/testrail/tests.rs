@@ -108,6 +108,19 @@ fn runs_become_executions_in_the_order_of_their_times() {
 }
 
 #[test]
+fn runs_without_results_are_left_out_and_times_in_the_future_become_the_present() {
+    let run = "Case ID,Title,Status,Tested On,Run\nC1,Pay,Untested,,Later\nC1,Pay,Passed,2999-01-01 09:00,Now\n";
+    let converted = convert_all(&[("run.csv", run)]).unwrap();
+
+    assert_eq!(column(&converted.executions, "TestSetName"), ["Now"]);
+    assert_eq!(converted.sets.keys().collect::<Vec<_>>(), ["Now"]);
+    for field in ["RequestTime", "CompletionDateTime"] {
+        let times = column(&converted.executions, field);
+        assert!(times[0].as_str() < "2999" && times[0].as_str() > "2026", "{field}: {times:?}");
+    }
+}
+
+#[test]
 fn steps_of_a_case_may_have_rows_of_their_own() {
     let cases = "ID,Title,Section Hierarchy,Steps (Step),Steps (Expected Result)\n\
                  C1,Pay,Shop > Checkout,Enter the card,Accepted\nC1,,,Confirm,Order\n,,,Log out,\nC2,Ship,Shop,,\n";
