@@ -3,6 +3,8 @@
 pub(crate) mod rules;
 pub(crate) mod store;
 
+use std::time::Duration;
+
 use assay_auth::{API_TOKEN_PREFIX, Caller, UnconfirmedCaller, new_secret};
 use assay_database::begin;
 use assay_proto::{
@@ -21,8 +23,13 @@ use crate::{
     audit::{self, Entry},
     membership,
     revocation::{self, Revocations, Scope},
+    throttle::{self, Limit, Subject},
     user_group,
 };
+
+/// Limit of API tokens that a user creates. Each one that is deleted leaves a revocation in every program that verifies
+/// tokens, for about an hour.
+const OF_USER: Limit = Limit { burst: 100, every: Duration::from_mins(1) };
 
 pub(crate) struct ApiTokenService {
     pub(crate) db: PgPool,
@@ -65,10 +72,15 @@ impl api_token_service_server::ApiTokenService for ApiTokenService {
         user_group::rules::check_may_grant(&caller, permissions, Permissions::default())?;
         let (secret, hash) = new_secret(API_TOKEN_PREFIX)?;
         let id = ApiTokenId::new();
+        let subject = Subject::of_user("API token", caller.user);
 
         let mut issuance = self.revocations.begin(&caller).await?;
         let tx = issuance.tx();
+        // The counter stays locked, so that concurrent creations do not exceed the number of API tokens together.
+        let counted = throttle::count(&mut **tx, &subject, OF_USER).await;
+        counted.map_err(throttle::because("you have created too many API tokens"))?;
         let token = store::insert(tx, caller.customer, id, caller.user, &input, &hash).await?;
+        store::check_number(tx, caller.customer, caller.user).await?;
         let entry = Entry::new("ApiTokenCreated").target("ApiToken", id);
         let details = format!("{}: {}", token.name, token.usage_permission);
         audit::record(tx, &*caller, entry.details(Some(details))).await?;

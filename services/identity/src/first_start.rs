@@ -158,7 +158,7 @@ impl FirstStart {
                 let user = UserId::new();
                 membership::store::insert(tx, customer, user, None, group, &administrator())
                     .await?;
-                invitation::store::replace(tx, customer, user, &self.email).await?;
+                invitation::store::replace(tx, customer, user, &self.email, None).await?;
                 let link = links.invite(tx, customer, user, INVITATION_VALIDITY).await?;
                 Some(FirstSecret::Link(link))
             }

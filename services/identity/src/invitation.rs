@@ -19,6 +19,7 @@ use crate::{
     record::Record,
     revocation::{self, Scope},
     throttle::{self, Limit, Subject},
+    user_group,
 };
 
 /// Time after which a customer may invite another mailbox, beyond the burst.
@@ -56,13 +57,43 @@ impl Invitations {
             (Subject::of_email(&purpose, email), OF_MAILBOX, often),
             (Subject::of_email("invitation", email), OF_MAILBOX_BY_ALL, often),
         ] {
-            throttle::count(&mut **tx, &subject, limit).await.map_err(|fault| match fault {
-                Fault::Busy(after) => Fault::Throttled { reason, after },
-                fault => fault,
-            })?;
+            let counted = throttle::count(&mut **tx, &subject, limit).await;
+            counted.map_err(throttle::because(reason))?;
         }
         Mail::invitation(customer, user).enqueue(tx).await
     }
+}
+
+/// Consumes the invitation of a user, and locks the membership. Of several concurrent calls, one succeeds.
+///
+/// A change of address gives the user's permissions to the owner of the new mailbox, days after it was requested. So it
+/// is accepted only if its requester may request it now.
+pub(crate) async fn consume(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    user: UserId,
+) -> Result<Option<AcceptedInvitation>, Fault> {
+    let Some(invitation) = store::consume(tx, customer, user).await? else { return Ok(None) };
+    let is_valid = !invitation.is_change || may_be_requested(tx, &invitation).await?;
+    Ok(is_valid.then_some(invitation))
+}
+
+/// Returns whether the requester of a change of address manages the users of the customer, and has all permissions that
+/// the user has.
+async fn may_be_requested(
+    tx: &mut PgTransaction<'_>,
+    invitation: &AcceptedInvitation,
+) -> Result<bool, Fault> {
+    let Some(requester) = invitation.requested_by else { return Ok(false) };
+    let requester = membership::store::of_user(&mut **tx, requester).await?;
+    let requester = requester.map(|owned| owned.membership);
+    let Some(requester) = requester.filter(|one| one.may_manage_users(invitation.customer_id))
+    else {
+        return Ok(false);
+    };
+    let Some(granted) = &invitation.usage_permission else { return Ok(true) };
+    let granted = user_group::permissions(granted)?;
+    Ok(granted.both(requester.permissions()?) == granted)
 }
 
 /// The account that a membership had before.

@@ -38,6 +38,13 @@ impl Membership {
         self.may_log_in() && self.may(Permission::CustomerManagement)
     }
 
+    /// Returns whether the user may manage the users of a customer, as a member or as a visitor.
+    pub(crate) fn may_manage_users(&self, customer: CustomerId) -> bool {
+        let may_enter =
+            if self.customer_id == customer { self.may_log_in() } else { self.may_visit() };
+        may_enter && self.may(Permission::UserManagement)
+    }
+
     fn may(&self, permission: Permission) -> bool {
         self.permissions().is_ok_and(|permissions| permissions.contains(permission))
     }

@@ -57,6 +57,8 @@ pub(crate) enum Verdict {
 pub(crate) struct Slot {
     passwords: Arc<Inner>,
     permit: OwnedSemaphorePermit,
+    /// The core, once it is its turn.
+    core: Option<OwnedSemaphorePermit>,
 }
 
 impl Passwords {
@@ -82,7 +84,7 @@ impl Passwords {
     pub(crate) fn acquire(&self) -> Result<Slot, Fault> {
         let permit =
             self.0.queue.clone().try_acquire_owned().map_err(|_| Fault::Busy(RETRY_AFTER))?;
-        Ok(Slot { passwords: self.0.clone(), permit })
+        Ok(Slot { passwords: self.0.clone(), permit, core: None })
     }
 }
 
@@ -94,6 +96,15 @@ impl Inner {
 }
 
 impl Slot {
+    /// Waits for its turn. Then at most as many others are being computed as there are cores.
+    pub(crate) async fn turn(mut self) -> Result<Self, Fault> {
+        if self.core.is_none() {
+            let core = self.passwords.cores.clone().acquire_owned().await;
+            self.core = Some(core.map_err(Fault::internal)?);
+        }
+        Ok(self)
+    }
+
     /// Verifies a password. Without a hash the password is wrong, after the same time.
     pub(crate) async fn verify(
         self,
@@ -124,10 +135,10 @@ impl Slot {
         self,
         work: impl FnOnce(&Inner) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
-        let core = self.passwords.cores.clone().acquire_owned().await.map_err(Fault::internal)?;
+        let Self { passwords, permit, core } = self.turn().await?;
         let computed = spawn_blocking(move || {
-            let _until_done = (self.permit, core);
-            work(&self.passwords)
+            let _until_done = (permit, core);
+            work(&passwords)
         });
         computed.await.map_err(Fault::internal)?
     }

@@ -85,7 +85,7 @@ impl PasswordLinks {
                 set_password(&mut tx, account, &password_hash, address).await?;
             }
             Target::Invitation(customer, user) => {
-                let invitation = invitation::store::consume(&mut tx, customer, user).await?;
+                let invitation = invitation::consume(&mut tx, customer, user).await?;
                 let invitation = invitation.ok_or_else(rules::invalid_token)?;
                 accept_with_password(&mut tx, &invitation, &password_hash, address).await?;
             }
@@ -104,7 +104,7 @@ impl PasswordLinks {
             .await?
             .ok_or_else(rules::invalid_token)?;
         let Target::Invitation(customer, user) = target else { return Err(rules::invalid_token()) };
-        let invitation = invitation::store::consume(&mut tx, customer, user).await?;
+        let invitation = invitation::consume(&mut tx, customer, user).await?;
         let invitation = invitation.ok_or_else(rules::invalid_token)?;
         let account = account::store::lock_shared(&mut tx, &invitation.email).await?;
         let account = account.ok_or_else(rules::password_needed)?;

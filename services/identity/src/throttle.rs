@@ -3,10 +3,11 @@
 
 use std::{net::IpAddr, time::Duration};
 
-use assay_proto::{CustomerId, Fault};
+use assay_database::begin;
+use assay_proto::{CustomerId, Fault, UserId};
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use sqlx::PgExecutor;
+use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
 
 /// The number of attempts in a burst, and the time after which another one is allowed.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +39,11 @@ impl Subject {
         Self(format!("{purpose} customer {customer}"))
     }
 
+    /// A user of a customer.
+    pub(crate) fn of_user(purpose: &str, user: UserId) -> Self {
+        Self(format!("{purpose} user {user}"))
+    }
+
     /// An address, or the /64 network of an IPv6 address, which usually has one owner.
     pub(crate) fn of_address(purpose: &str, address: IpAddr) -> Self {
         Self(format!("{purpose} address {}", network(address)))
@@ -54,21 +60,60 @@ fn network(address: IpAddr) -> String {
     }
 }
 
-/// Fails if the limit is reached, with the time until the next attempt.
-pub(crate) async fn check(
-    db: impl PgExecutor<'_>,
+/// The attempts of a subject that count now. `$2` is the time after which one of them no longer does, in seconds. The
+/// clock of the database may step back.
+const LEVEL: &str = "greatest(0, throttle.level
+    - greatest(0, extract(epoch from clock_timestamp() - throttle.updated_at))::float8 / $2)";
+
+/// Counts an attempt of several subjects before it is made, so that concurrent ones do not exceed a limit together. If
+/// one of the limits is reached, it fails with the time until the next attempt, and counts nothing.
+///
+/// Attempts that succeed are taken back with [`reset`] and [`refund`], in a transaction of its own with the subjects in
+/// the same order, so that none deadlocks.
+pub(crate) async fn reserve(db: &PgPool, attempts: &[(Subject, Limit)]) -> Result<(), Fault> {
+    let mut tx = begin(db).await?;
+    for (subject, limit) in attempts {
+        if !try_count(&mut tx, subject, *limit).await? {
+            let level = level(&mut tx, subject, *limit).await?;
+            return Err(limit.refusal(level + 1.0));
+        }
+    }
+    Ok(tx.commit().await?)
+}
+
+/// Counts an attempt unless it exceeds the limit; returns whether it was counted.
+async fn try_count(
+    tx: &mut PgTransaction<'_>,
     subject: &Subject,
     limit: Limit,
-) -> Result<(), Fault> {
-    let level: Option<f64> = sqlx::query_scalar(
-        "select level - extract(epoch from now() - updated_at)::float8 / $2
-         from throttle where subject = $1",
-    )
-    .bind(&subject.0)
-    .bind(limit.every.as_secs_f64())
-    .fetch_optional(db)
-    .await?;
-    limit.allow(level.unwrap_or_default() + 1.0)
+) -> Result<bool, Fault> {
+    let counted = sqlx::query(AssertSqlSafe(format!(
+        "insert into throttle (subject, level) values ($1, 1)
+         on conflict (subject) do update
+         set level = 1 + {LEVEL}, updated_at = clock_timestamp()
+         where 1 + {LEVEL} <= $3"
+    )));
+    let counted = counted.bind(&subject.0).bind(limit.every.as_secs_f64());
+    let counted = counted.bind(f64::from(limit.burst)).execute(&mut **tx).await?;
+    Ok(counted.rows_affected() > 0)
+}
+
+async fn level(tx: &mut PgTransaction<'_>, subject: &Subject, limit: Limit) -> Result<f64, Fault> {
+    let level = format!("select {LEVEL} from throttle where subject = $1");
+    let level = sqlx::query_scalar(AssertSqlSafe(level)).bind(&subject.0);
+    let level: Option<f64> =
+        level.bind(limit.every.as_secs_f64()).fetch_optional(&mut **tx).await?;
+    Ok(level.unwrap_or_default())
+}
+
+/// Takes an attempt back that has succeeded. Without others, nothing is left of it.
+pub(crate) async fn refund(tx: &mut PgTransaction<'_>, subject: &Subject) -> Result<(), Fault> {
+    let only_one = sqlx::query("delete from throttle where subject = $1 and level <= 1");
+    if only_one.bind(&subject.0).execute(&mut **tx).await?.rows_affected() == 0 {
+        let one_less = sqlx::query("update throttle set level = level - 1 where subject = $1");
+        one_less.bind(&subject.0).execute(&mut **tx).await?;
+    }
+    Ok(())
 }
 
 /// Counts an attempt. Fails if it exceeds the limit; it counts nevertheless unless the transaction is rolled back.
@@ -94,6 +139,14 @@ pub(crate) async fn count(
     limit.allow(level)
 }
 
+/// Adds the reason to the fault of a limit that is reached.
+pub(crate) fn because(reason: &'static str) -> impl Fn(Fault) -> Fault {
+    move |fault| match fault {
+        Fault::Busy(after) => Fault::Throttled { reason, after },
+        fault => fault,
+    }
+}
+
 /// Resets the counter of a subject.
 pub(crate) async fn reset(db: impl PgExecutor<'_>, subject: &Subject) -> Result<(), Fault> {
     sqlx::query("delete from throttle where subject = $1").bind(&subject.0).execute(db).await?;
@@ -111,13 +164,15 @@ pub(crate) async fn prune(db: impl PgExecutor<'_>) -> Result<(), Fault> {
 impl Limit {
     /// Fails if a counter at `level` exceeds the limit.
     fn allow(self, level: f64) -> Result<(), Fault> {
-        let excess = level - f64::from(self.burst);
-        if excess <= 0.0 {
-            return Ok(());
-        }
+        if level <= f64::from(self.burst) { Ok(()) } else { Err(self.refusal(level)) }
+    }
+
+    /// Returns the fault of an attempt with which the counter would be at `level`, with the time to wait.
+    fn refusal(self, level: f64) -> Fault {
+        let excess = (level - f64::from(self.burst)).max(0.0);
         // `Retry-After` has whole seconds.
         let seconds = (excess * self.every.as_secs_f64()).ceil().max(1.0);
-        Err(Fault::Busy(Duration::from_secs_f64(seconds)))
+        Fault::Busy(Duration::from_secs_f64(seconds))
     }
 }
 

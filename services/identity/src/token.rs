@@ -5,7 +5,10 @@ pub(crate) mod rules;
 
 use std::time::Duration;
 
-use assay_auth::{Caller, Grant, Session, UnconfirmedCaller, client_address, hash_of_secret};
+use assay_auth::{
+    Caller, Grant, LONGEST_EXCHANGED_LIFETIME, Session, UnconfirmedCaller, client_address,
+    hash_of_secret,
+};
 use assay_database::begin;
 use assay_proto::{
     CustomerId, Fault, Permission, Permissions, Timestamp,
@@ -33,8 +36,9 @@ use crate::{
 /// Lifetime of a token that an API token is exchanged for.
 const EXCHANGED_LIFETIME: Duration = Duration::from_mins(5);
 
-/// Lifetime of a stream token. It is part of URLs, which proxies may log.
-const STREAM_LIFETIME: Duration = Duration::from_mins(10);
+/// Lifetime of a stream token. It is part of URLs, which proxies may log. No token that comes from an API token lives
+/// longer.
+const STREAM_LIFETIME: Duration = LONGEST_EXCHANGED_LIFETIME;
 
 pub(crate) struct TokenService {
     pub(crate) db: PgPool,
@@ -153,6 +157,8 @@ impl token_service_server::TokenService for TokenService {
         request: Request<ExchangeApiTokenRequest>,
     ) -> Result<Response<Token>, Status> {
         let hash = hash_of_secret(&request.get_ref().secret);
+        // Guesses of strangers take no lock.
+        api_token::store::find(&self.db, &hash).await?.ok_or(Fault::Unauthenticated)?;
         let mut tx = begin(&self.db).await?;
         let issued_at = revocation::date_token(&mut tx).await?;
         let api_token = api_token::store::find(&mut *tx, &hash).await?;

@@ -1,5 +1,6 @@
 //! `UserService`: users of customers, their memberships, invitations and password resets.
 
+mod address;
 mod rules;
 mod store;
 
@@ -19,11 +20,9 @@ use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
 use crate::{
-    account,
-    audit::{self, Entry},
-    customer,
+    account, customer,
     invitation::{self, Invitations},
-    mail::{Mail, MailNotifier},
+    mail::MailNotifier,
     membership,
     password_link::PasswordLinks,
     record::Record,
@@ -85,7 +84,8 @@ impl user_service_server::UserService for UserService {
         check_group(tx, &caller, group).await?;
         invitation::store::check_available(&mut **tx, caller.customer, &input.email).await?;
         membership::store::insert(tx, caller.customer, id, None, group, &input).await?;
-        invitation::store::replace(tx, caller.customer, id, &input.email).await?;
+        let requester = Some(caller.user);
+        invitation::store::replace(tx, caller.customer, id, &input.email, requester).await?;
         let user = store::get(&mut **tx, caller.customer, id).await?;
         let record = Record::User(caller.customer, group, id);
         record.record_change(tx, Action::Created, &caller, None).await?;
@@ -102,6 +102,7 @@ impl user_service_server::UserService for UserService {
         let caller = UnconfirmedCaller::of(&request)?;
         let UpdateUserRequest { id, data_version, changes, fields } = request.into_inner();
         let id = UserId::from_path(&id)?;
+        let names_email = fields.iter().any(|field| field.eq_ignore_ascii_case("Email"));
         let change = Change { data_version, changes, fields };
 
         let mut issuance = self.revocations.begin(&caller).await?;
@@ -111,7 +112,10 @@ impl user_service_server::UserService for UserService {
         let current = store::get(&mut **tx, caller.customer, id).await?;
         let input = change.apply("user", &current, &current.data_version)?;
         let (input, group) = rules::valid(input)?;
-        let user = self.update(tx, &caller, &current, group, &input).await?;
+        if names_email {
+            address::change(self.invitations, tx, &caller, &current, &input.email).await?;
+        }
+        let user = update(tx, &caller, &current, group, &input).await?;
         let details = difference::<UserInput>(&current, &user)?;
         let record = Record::User(caller.customer, group, id);
         record.record_change(tx, Action::Changed, &caller, Some(details)).await?;
@@ -218,7 +222,7 @@ impl user_service_server::UserService for UserService {
         let (account, _) = account::store::of_user(&mut **tx, caller.user).await?;
         let customer = invitation::store::of_account(&mut **tx, account, id).await?;
         let customer = customer.ok_or_else(unknown)?;
-        let invitation = invitation::store::consume(tx, customer, id).await?;
+        let invitation = invitation::consume(tx, customer, id).await?;
         let invitation = invitation.ok_or_else(unknown)?;
         // The address may belong to another account by now.
         let owner = account::store::lock_shared(tx, &invitation.email).await?;
@@ -232,58 +236,22 @@ impl user_service_server::UserService for UserService {
     }
 }
 
-impl UserService {
-    /// Writes the changes of a locked user. A new email address is only invited here: it takes effect
-    /// when its owner accepts.
-    async fn update(
-        &self,
-        tx: &mut PgTransaction<'_>,
-        caller: &Caller,
-        current: &User,
-        group: UserGroupId,
-        input: &UserInput,
-    ) -> Result<User, Fault> {
-        let id = UserId::from_path(&current.id)?;
-        if input.email.to_lowercase() != current.email.to_lowercase() {
-            self.invite_new_address(tx, caller, id, current, &input.email).await?;
-        }
-        if rules::group(current) != Some(group) {
-            check_group(tx, caller, group).await?;
-        }
-        let managed = membership::store::has_manager(&mut **tx, caller.customer).await?;
-        store::update(tx, caller.customer, id, group, input).await?;
-        membership::store::require_manager(tx, caller.customer, managed).await?;
-        store::get(&mut **tx, caller.customer, id).await
+/// Writes the changes of a locked user, except for the email address.
+async fn update(
+    tx: &mut PgTransaction<'_>,
+    caller: &Caller,
+    current: &User,
+    group: UserGroupId,
+    input: &UserInput,
+) -> Result<User, Fault> {
+    let id = UserId::from_path(&current.id)?;
+    if rules::group(current) != Some(group) {
+        check_group(tx, caller, group).await?;
     }
-
-    /// Invites another mailbox to replace that of a user.
-    async fn invite_new_address(
-        &self,
-        tx: &mut PgTransaction<'_>,
-        caller: &Caller,
-        id: UserId,
-        current: &User,
-        email: &str,
-    ) -> Result<(), Fault> {
-        rules::check_may_change_email(caller, current)?;
-        let account = membership::store::account(&mut **tx, caller.customer, id).await?;
-        if let Some(account) = account
-            && membership::store::count(&mut **tx, account).await? > 1
-        {
-            return Err(rules::shared_email());
-        }
-        if !invitation::store::is_for(&mut **tx, caller.customer, id, email).await? {
-            invitation::store::check_available(&mut **tx, caller.customer, email).await?;
-            invitation::store::replace(tx, caller.customer, id, email).await?;
-        }
-        self.invitations.send(tx, caller.customer, id, email).await?;
-        if account.is_some() {
-            Mail::email_change(caller.customer, id).enqueue(tx).await?;
-            let entry = Entry::new("EmailChangeRequested").target("User", id);
-            audit::record(tx, caller, entry.details(Some(email.to_owned()))).await?;
-        }
-        Ok(())
-    }
+    let managed = membership::store::has_manager(&mut **tx, caller.customer).await?;
+    store::update(tx, caller.customer, id, group, input).await?;
+    membership::store::require_manager(tx, caller.customer, managed).await?;
+    store::get(&mut **tx, caller.customer, id).await
 }
 
 /// Checks that a group exists and that the caller may add users to it.

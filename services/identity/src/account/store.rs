@@ -102,19 +102,25 @@ pub(crate) async fn is_unchanged(
     Ok(unchanged.bind(id).bind(password_revision).fetch_one(db).await?)
 }
 
-/// Replaces the hash of an unchanged password.
+/// Replaces the hash of an unchanged password, unless another transaction has locked the account: see
+/// [`crate::revocation::date_token`]. Then a later login does so.
 pub(crate) async fn replace_hash(
     tx: &mut PgTransaction<'_>,
     id: AccountId,
     password_revision: i64,
     hash: &str,
 ) -> Result<(), Fault> {
-    sqlx::query("update account set password_hash = $3 where id = $1 and password_revision = $2")
-        .bind(id)
-        .bind(password_revision)
-        .bind(hash)
-        .execute(&mut **tx)
-        .await?;
+    sqlx::query(
+        "update account set password_hash = $3
+         where id = (
+             select id from account where id = $1 and password_revision = $2
+             for no key update skip locked)",
+    )
+    .bind(id)
+    .bind(password_revision)
+    .bind(hash)
+    .execute(&mut **tx)
+    .await?;
     Ok(())
 }
 

@@ -9,6 +9,9 @@ use assay_proto::{
 use assay_rpc::list::Slice;
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
+/// Maximum number of API tokens of a user that have not expired.
+const MOST: i64 = 100;
+
 /// The owner, permissions and remaining lifetime of an API token.
 #[derive(sqlx::FromRow)]
 pub(crate) struct ValidApiToken {
@@ -56,7 +59,8 @@ pub(crate) async fn remaining(
     Ok(token.map_or(Duration::ZERO, |token| token.remaining()))
 }
 
-/// Records the last use of an API token, at most once per minute.
+/// Records the last use of an API token, at most once per minute, unless another transaction has locked it: see
+/// [`crate::revocation::date_token`].
 pub(crate) async fn record_use(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -64,8 +68,11 @@ pub(crate) async fn record_use(
 ) -> Result<(), Fault> {
     sqlx::query(
         "update api_token set last_used_at = now()
-         where customer_id = $1 and id = $2
-           and (last_used_at is null or last_used_at < now() - interval '1 minute')",
+         where customer_id = $1 and id = (
+             select id from api_token
+             where customer_id = $1 and id = $2
+               and (last_used_at is null or last_used_at < now() - interval '1 minute')
+             for no key update skip locked)",
     )
     .bind(customer)
     .bind(id)
@@ -113,6 +120,24 @@ pub(super) async fn insert(
     let insert = token.bind(insert.bind(customer).bind(id).bind(user).bind(hash));
     let inserted = insert.fetch_one(&mut **tx).await;
     inserted.on_constraint("api_token_membership_fkey", Fault::Forbidden(not_a_member))
+}
+
+/// Fails if a user has more API tokens than a user may have. Other creations of the user must wait.
+pub(super) async fn check_number(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    user: UserId,
+) -> Result<(), Fault> {
+    let count = sqlx::query_scalar(
+        "select count(*) from api_token
+         where customer_id = $1 and user_id = $2 and (expires_at is null or expires_at > now())",
+    );
+    let count: i64 = count.bind(customer).bind(user).fetch_one(&mut **tx).await?;
+    if count <= MOST {
+        return Ok(());
+    }
+    let reason = format!("a user may have {MOST} API tokens that have not expired: delete some");
+    Err(Fault::Refused { code: "too_many_api_tokens", reason })
 }
 
 pub(super) async fn delete(

@@ -46,7 +46,7 @@ pub(super) async fn list(
     slice.read(customers.bind(slice.limit).fetch(db)).await
 }
 
-/// Reads and locks a customer. The lock also blocks new tokens for it.
+/// Reads and locks a customer. Tokens are issued meanwhile; those that must end are revoked.
 pub(super) async fn lock(tx: &mut PgTransaction<'_>, id: CustomerId) -> Result<Customer, Fault> {
     let columns = columns();
     let customer = sqlx::query_as(AssertSqlSafe(format!(

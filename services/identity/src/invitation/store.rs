@@ -19,6 +19,12 @@ pub(crate) struct AcceptedInvitation {
     pub(crate) user_id: UserId,
     pub(crate) user_group_id: Option<UserGroupId>,
     pub(crate) email: String,
+    /// The user who has requested it, who may be one of another customer.
+    pub(super) requested_by: Option<UserId>,
+    /// Whether the user has an account, whose address is about to change.
+    pub(super) is_change: bool,
+    /// The permissions of the user's group.
+    pub(super) usage_permission: Option<String>,
 }
 
 /// Replaces the invitation of a user. The links of the previous one are deleted.
@@ -27,22 +33,50 @@ pub(crate) async fn replace(
     customer: CustomerId,
     user: UserId,
     email: &str,
+    requester: Option<UserId>,
+) -> Result<(), Fault> {
+    delete(tx, customer, user).await?;
+    sqlx::query(
+        "insert into invitation (customer_id, user_id, email, requested_by)
+         values ($1, $2, $3, $4)",
+    )
+    .bind(customer)
+    .bind(user)
+    .bind(email)
+    .bind(requester)
+    .execute(&mut **tx)
+    .await
+    .on_constraint("invitation_email_key", Fault::AlreadyExists("user with this email address"))?;
+    Ok(())
+}
+
+/// Deletes the invitation of a user, if there is one, with its links.
+pub(crate) async fn delete(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    user: UserId,
 ) -> Result<(), Fault> {
     sqlx::query("delete from invitation where customer_id = $1 and user_id = $2")
         .bind(customer)
         .bind(user)
         .execute(&mut **tx)
         .await?;
-    sqlx::query("insert into invitation (customer_id, user_id, email) values ($1, $2, $3)")
+    Ok(())
+}
+
+/// Replaces the requester of an invitation, whose links stay valid.
+pub(crate) async fn set_requester(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    user: UserId,
+    requester: UserId,
+) -> Result<(), Fault> {
+    sqlx::query("update invitation set requested_by = $3 where customer_id = $1 and user_id = $2")
         .bind(customer)
         .bind(user)
-        .bind(email)
+        .bind(requester)
         .execute(&mut **tx)
-        .await
-        .on_constraint(
-            "invitation_email_key",
-            Fault::AlreadyExists("user with this email address"),
-        )?;
+        .await?;
     Ok(())
 }
 
@@ -109,34 +143,33 @@ pub(crate) async fn latest(
     Ok(invitation.bind(email).fetch_optional(db).await?)
 }
 
-/// Deletes and returns an invitation, and locks its membership. Of several concurrent calls, one
-/// succeeds.
-pub(crate) async fn consume(
+/// Locks a membership, and deletes and returns its invitation. Of several concurrent calls, one succeeds.
+pub(super) async fn consume(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     user: UserId,
 ) -> Result<Option<AcceptedInvitation>, Fault> {
-    let invitation: Option<AcceptedInvitation> = sqlx::query_as(
-        "select membership.customer_id, membership.id as user_id, membership.user_group_id,
-                invitation.email
-         from membership
-         join invitation on invitation.customer_id = membership.customer_id
-                        and invitation.user_id = membership.id
-         join customer on customer.id = membership.customer_id
+    let locked = sqlx::query(
+        "select from membership join customer on customer.id = membership.customer_id
          where membership.customer_id = $1 and membership.id = $2
            and customer.deleted_at is null and not customer.archived
          for update of membership",
-    )
-    .bind(customer)
-    .bind(user)
-    .fetch_optional(&mut **tx)
-    .await?;
-    let deleted = sqlx::query("delete from invitation where customer_id = $1 and user_id = $2")
-        .bind(customer)
-        .bind(user)
-        .execute(&mut **tx)
-        .await?;
-    Ok(invitation.filter(|_| deleted.rows_affected() == 1))
+    );
+    if locked.bind(customer).bind(user).fetch_optional(&mut **tx).await?.is_none() {
+        return Ok(None);
+    }
+    let invitation = sqlx::query_as(
+        "delete from invitation
+         using membership
+         left join user_group on user_group.customer_id = membership.customer_id
+                             and user_group.id = membership.user_group_id
+         where invitation.customer_id = $1 and invitation.user_id = $2
+           and membership.customer_id = $1 and membership.id = $2
+         returning invitation.customer_id, invitation.user_id, membership.user_group_id,
+                   invitation.email, invitation.requested_by,
+                   membership.account_id is not null as is_change, user_group.usage_permission",
+    );
+    Ok(invitation.bind(customer).bind(user).fetch_optional(&mut **tx).await?)
 }
 
 /// Returns the customer of the invitation with that id to the address of an account.

@@ -95,7 +95,7 @@ pub(crate) async fn account(
     account.bind(customer).bind(user).fetch_optional(db).await?.ok_or(Fault::NotFound("user"))
 }
 
-/// Records a login.
+/// Records a login, unless another transaction has locked the membership: see [`crate::revocation::date_token`].
 pub(crate) async fn record_login(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -104,7 +104,9 @@ pub(crate) async fn record_login(
     sqlx::query(
         "update membership
          set previous_login = last_login, last_login = now(), last_used_at = now()
-         where customer_id = $1 and id = $2",
+         where customer_id = $1 and id = (
+             select id from membership where customer_id = $1 and id = $2
+             for no key update skip locked)",
     )
     .bind(customer)
     .bind(user)
@@ -113,17 +115,22 @@ pub(crate) async fn record_login(
     Ok(())
 }
 
-/// Records the use of a membership without a login.
+/// Records the use of a membership without a login, like [`record_login`].
 pub(crate) async fn record_use(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     user: UserId,
 ) -> Result<(), Fault> {
-    sqlx::query("update membership set last_used_at = now() where customer_id = $1 and id = $2")
-        .bind(customer)
-        .bind(user)
-        .execute(&mut **tx)
-        .await?;
+    sqlx::query(
+        "update membership set last_used_at = now()
+         where customer_id = $1 and id = (
+             select id from membership where customer_id = $1 and id = $2
+             for no key update skip locked)",
+    )
+    .bind(customer)
+    .bind(user)
+    .execute(&mut **tx)
+    .await?;
     Ok(())
 }
 

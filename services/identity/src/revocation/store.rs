@@ -1,5 +1,6 @@
 //! Revocations in PostgreSQL.
 
+use assay_auth::LONGEST_EXCHANGED_LIFETIME;
 use assay_proto::{
     AccountId, ApiTokenId, CustomerId, Fault, SessionId, Timestamp, UserGroupId, UserId,
     identity::Revocation,
@@ -43,6 +44,9 @@ impl Scope {
 /// A token must contain data that is read after this call, and have the returned time of issue.
 /// Then every revocation either was committed before, and the token reflects the change that caused
 /// it; or it has a later time, and revokes the token.
+///
+/// After this call, no statement may wait for a row: a transaction that has locked the row may wait until this one ends,
+/// in order to revoke tokens. So rows are only read, or written with `skip locked`.
 ///
 /// The clock of the database may step back, for instance after a failover. So the time is later than
 /// all revocations, and is kept for those that follow.
@@ -214,15 +218,16 @@ pub(crate) async fn list(db: impl PgExecutor<'_>, after: i64) -> Result<Vec<Revo
     Ok(revocations.bind(after).bind(BATCH).fetch_all(db).await?)
 }
 
-/// The time until which issued tokens have expired, in a query of `signing_key`; null without a key. `$1` is
-/// [`program_time`]. One hour allows for clock skew.
-const EXPIRED_UNTIL: &str = "least(now(), to_timestamp($1::bigint)) - interval '1 hour'
-    - make_interval(secs => max(token_lifetime_in_s))";
+/// The earlier of the times of the database and the program, less one hour for clock skew. `$1` is [`program_time`].
+const PRESENT: &str = "least(now(), to_timestamp($1::bigint)) - interval '1 hour'";
+
+/// The longest lifetime of tokens, in a query of `signing_key`; null without a key.
+const LONGEST: &str = "make_interval(secs => max(token_lifetime_in_s))";
 
 /// Returns the time until which issued tokens have expired, in microseconds since 1970; 0 if it is not known.
 pub(crate) async fn expired_until(db: impl PgExecutor<'_>) -> Result<i64, Fault> {
     let until = sqlx::query_scalar(AssertSqlSafe(format!(
-        "select (extract(epoch from {EXPIRED_UNTIL}) * 1000000)::bigint from signing_key"
+        "select (extract(epoch from {PRESENT} - {LONGEST}) * 1000000)::bigint from signing_key"
     )));
     let until: Option<i64> = until.bind(program_time()?).fetch_one(db).await?;
     Ok(until.unwrap_or_default())
@@ -231,9 +236,12 @@ pub(crate) async fn expired_until(db: impl PgExecutor<'_>) -> Result<i64, Fault>
 /// Deletes revocations whose tokens have all expired.
 pub(crate) async fn prune(db: impl PgExecutor<'_>) -> Result<(), Fault> {
     let prune = sqlx::query(AssertSqlSafe(format!(
-        "delete from revocation where created_at < (select {EXPIRED_UNTIL} from signing_key)"
+        "delete from revocation
+         where created_at < (select {PRESENT} - {LONGEST} from signing_key)
+            or (api_token_id is not null and created_at < {PRESENT} - make_interval(secs => $2))"
     )));
-    prune.bind(program_time()?).execute(db).await?;
+    let of_api_token = LONGEST_EXCHANGED_LIFETIME.as_secs_f64();
+    prune.bind(program_time()?).bind(of_api_token).execute(db).await?;
     Ok(())
 }
 

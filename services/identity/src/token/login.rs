@@ -58,13 +58,17 @@ pub(crate) struct PasswordLogin {
 impl PasswordLogin {
     /// Returns a token for the account with an email address. The failure for an unknown account
     /// takes as long as that for a wrong password.
+    ///
+    /// The attempt counts as failed from the beginning until it has succeeded, so that concurrent guesses do not exceed
+    /// a limit together, and a right password beyond a limit gets the same answer as a wrong one.
     pub(super) async fn log_in(
         &self,
         attempt: &Attempt<'_>,
         password: SecretString,
     ) -> Result<String, Fault> {
-        let slot = self.passwords.acquire()?;
-        self.check(attempt).await?;
+        // Attempts that wait for their turn do not count yet, so that many with the right password exceed no limit.
+        let slot = self.passwords.acquire()?.turn().await?;
+        throttle::reserve(&self.db, &self.counts(attempt)).await?;
         let account = account::store::find(&self.db, &attempt.email).await?;
         let hash = account.as_ref().map(|account| account.password_hash.clone());
         let new_hash = match slot.verify(password, hash).await? {
@@ -73,9 +77,11 @@ impl PasswordLogin {
             Verdict::Outdated(new) => Some(new),
         };
         let account = account.ok_or(Fault::Unauthenticated)?;
-        // Concurrent attempts may have failed in the meantime.
-        self.check(attempt).await?;
-        match self.issue_token(attempt, &account, new_hash).await {
+        let issued = self.issue_token(attempt, &account, new_hash).await;
+        if !matches!(issued, Err(Fault::Unauthenticated)) {
+            self.take_back(attempt).await;
+        }
+        match issued {
             Err(Fault::Unauthenticated) => self.reject(attempt, "no usable membership").await,
             Err(Fault::Forbidden(reason)) => {
                 self.record_rejection(attempt, "the permission Login is missing").await?;
@@ -85,22 +91,25 @@ impl PasswordLogin {
         }
     }
 
-    /// Fails if too many logins have failed recently.
-    async fn check(&self, attempt: &Attempt<'_>) -> Result<(), Fault> {
-        for (subject, limit) in self.counts(attempt) {
-            throttle::check(&self.db, &subject, limit).await?;
+    /// Takes an attempt with the right password off the counters. If that fails, the attempt counts as a failed one.
+    async fn take_back(&self, attempt: &Attempt<'_>) {
+        let counts = self.counts(attempt);
+        let Some(((here, _), others)) = counts.split_first() else { return };
+        let taken_back = async {
+            let mut tx = begin(&self.db).await?;
+            throttle::reset(&mut *tx, here).await?;
+            for (subject, _) in others {
+                throttle::refund(&mut tx, subject).await?;
+            }
+            Ok::<_, Fault>(tx.commit().await?)
+        };
+        if let Err(fault) = taken_back.await {
+            tracing::warn!(%fault, "a login with the right password counts as a failed one");
         }
-        Ok(())
     }
 
-    /// Counts and records a failure. The fault does not reveal its reason.
+    /// Records a failure, which was counted before. The fault does not reveal its reason.
     async fn reject(&self, attempt: &Attempt<'_>, reason: &'static str) -> Result<String, Fault> {
-        for (subject, limit) in self.counts(attempt) {
-            match throttle::count(&self.db, &subject, limit).await {
-                Ok(()) | Err(Fault::Busy(_)) => {}
-                Err(fault) => return Err(fault),
-            }
-        }
         self.record_rejection(attempt, reason).await?;
         Err(Fault::Unauthenticated)
     }
@@ -115,6 +124,8 @@ impl PasswordLogin {
             .await
     }
 
+    /// Returns the subjects that count an attempt, with their limits. The first one counts those to the account from
+    /// the address.
     fn counts(&self, attempt: &Attempt<'_>) -> Vec<(Subject, Limit)> {
         let of_account = Limit { burst: self.config.login_failures_per_account, every: OF_ACCOUNT };
         let from_anywhere =
@@ -158,8 +169,6 @@ impl PasswordLogin {
         if let Some(hash) = new_hash {
             account::store::replace_hash(&mut tx, id, revision, &hash).await?;
         }
-        let [here, _] = throttled(&attempt.email, attempt.address);
-        throttle::reset(&mut *tx, &here).await?;
         let actor = Actor { customer, user, address: attempt.address };
         audit::record(&mut tx, actor, Entry::new("LoggedIn")).await?;
         tx.commit().await?;

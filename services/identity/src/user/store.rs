@@ -66,7 +66,7 @@ pub(super) async fn list(
     slice.read(users).await
 }
 
-/// Locks a user. The lock also blocks new tokens of the user.
+/// Locks a user. Tokens are issued meanwhile; those that must end are revoked.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

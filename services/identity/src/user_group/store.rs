@@ -43,7 +43,7 @@ pub(crate) async fn lock_shared(
     Ok(select("for key share").bind(customer).bind(id).fetch_optional(&mut **tx).await?)
 }
 
-/// Reads and locks a group. The lock also blocks new tokens of its members.
+/// Reads and locks a group. Tokens are issued meanwhile; those that must end are revoked.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

@@ -14,8 +14,9 @@ use assay_testkit::eventually;
 use futures::TryStreamExt;
 use sqlx::AssertSqlSafe;
 use tonic::{Code, Status};
+use tonic_types::StatusExt;
 
-use crate::world::{ADMIN, Identity};
+use crate::world::{ADMIN, Identity, reason};
 
 pub(crate) async fn create(
     identity: &Identity,
@@ -36,6 +37,11 @@ pub(crate) async fn exchange(identity: &Identity, secret: &str) -> Result<Caller
     let request = anonymous(ExchangeApiTokenRequest { secret: secret.to_owned() });
     let token = identity.tokens().exchange_api_token(request).await?.into_inner().token;
     identity.caller(&token).await
+}
+
+async fn delete(identity: &Identity, caller: &Caller, id: &str) -> Result<(), Status> {
+    let request = caller.call(DeleteApiTokenRequest { id: id.to_owned() });
+    identity.api_tokens().delete_api_token(request).await.map(drop)
 }
 
 async fn error_code(identity: &Identity, secret: &str) -> Code {
@@ -225,5 +231,65 @@ async fn a_new_password_revokes_the_api_tokens_of_the_account() -> Result<()> {
     identity.prepare_reset(ADMIN, "").await?;
     identity.reset(&identity.token(1).await?, "a password that is new").await?;
     assert_eq!(error_code(&identity, &made.secret).await, Code::Unauthenticated);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_user_has_a_limited_number_of_api_tokens() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    sqlx::query(
+        "insert into api_token
+             (customer_id, id, user_id, name, usage_permission, secret_hash, expires_at)
+         select $1, gen_random_uuid(), $2, 'CI', 'Read', decode(md5(number::text), 'hex'),
+                case when number > 99 then now() - interval '1 minute' end
+         from generate_series(1, 120) as number",
+    )
+    .bind(admin.customer)
+    .bind(admin.user)
+    .execute(&identity.db)
+    .await?;
+    let last = create(&identity, &admin, "Read", None).await?;
+    let refused = create(&identity, &admin, "Read", None).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    assert_eq!(reason(&refused), "too_many_api_tokens");
+    let member = identity.member(&admin, "grace@example.com", "Testers").await?;
+    create(&identity, &member, "Read", None).await?;
+
+    delete(&identity, &admin, &last.id).await?;
+    create(&identity, &admin, "Read", None).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_user_creates_a_limited_number_of_api_tokens_in_a_row() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    create(&identity, &admin, "Read", None).await?;
+    sqlx::query("update throttle set level = level + 98 where subject like 'API token %'")
+        .execute(&identity.db)
+        .await?;
+    let last = create(&identity, &admin, "Read", None).await?;
+    delete(&identity, &admin, &last.id).await?;
+    let refused = create(&identity, &admin, "Read", None).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert!(refused.message().contains("too many API tokens"), "{refused}");
+    let pause = refused.get_details_retry_info().and_then(|info| info.retry_delay);
+    assert!(pause.is_some_and(|pause| (1..=60).contains(&pause.as_secs())), "{pause:?}");
+    let member = identity.member(&admin, "grace@example.com", "Testers").await?;
+    create(&identity, &member, "Read", None).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_unknown_api_token_does_not_wait_for_revocations() -> Result<()> {
+    let identity = Identity::new().await?;
+    // As a transaction that revokes tokens.
+    let mut tx = assay_database::begin(&identity.db).await?;
+    sqlx::query("select pg_advisory_xact_lock(hashtextextended('assay revocation', 0))")
+        .execute(&mut *tx)
+        .await?;
+    assert_eq!(error_code(&identity, "assay_unknown").await, Code::Unauthenticated);
+    tx.rollback().await?;
     Ok(())
 }

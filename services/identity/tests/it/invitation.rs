@@ -19,7 +19,7 @@ use crate::{
 
 const NEW: &str = "a password that is new";
 
-async fn rename(
+pub(crate) async fn rename(
     identity: &Identity,
     caller: &Caller,
     id: &str,
@@ -35,13 +35,13 @@ async fn rename(
     Ok(identity.users().update_user(caller.call(request)).await?.into_inner())
 }
 
-async fn accept(identity: &Identity, caller: &Caller, id: &str) -> Result<(), Status> {
+pub(crate) async fn accept(identity: &Identity, caller: &Caller, id: &str) -> Result<(), Status> {
     let request = caller.call(AcceptMembershipRequest { id: id.to_owned() });
     identity.users().accept_membership(request).await.map(drop)
 }
 
 /// Waits for the only mail to this address; returns the token of its link.
-async fn token_for(identity: &Identity, email: &str) -> Result<String> {
+pub(crate) async fn token_for(identity: &Identity, email: &str) -> Result<String> {
     let mail = eventually("a mail to the address", async || {
         let files = std::fs::read_dir(&identity.mail_dir).ok()?.flatten();
         let mails = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());

@@ -91,7 +91,8 @@ fn median(mut times: Vec<Duration>) -> Duration {
 
 #[tokio::test]
 async fn logins_are_rejected_when_the_queue_is_full() -> Result<()> {
-    let identity = Identity::new().await?;
+    let settings = Settings::new().await?.with_administrator();
+    let identity = Identity::start(&settings.and("login-failures-per-account", "1000")).await?;
     let cores = std::thread::available_parallelism()?.get();
     let attempts = (0..2 * (cores + 64)).map(|_| async {
         let start = Instant::now();

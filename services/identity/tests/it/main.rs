@@ -1,8 +1,10 @@
 //! Tests of the identity service over gRPC with a real database.
 
+mod address;
 mod api_token;
 mod audit;
 mod clock;
+mod contention;
 mod current_customer;
 mod customer;
 mod execution_ended;

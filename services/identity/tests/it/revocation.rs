@@ -39,6 +39,32 @@ async fn revocations_are_listed_after_a_given_one() -> Result<()> {
 }
 
 #[tokio::test]
+async fn revocations_are_deleted_when_their_tokens_have_expired() -> Result<()> {
+    let settings = Settings::new().await?.with_administrator();
+    let identity = Identity::start(&settings).await?;
+    // Tokens of logins live for 12 hours, and those of API tokens for 10 minutes.
+    sqlx::query(
+        "insert into revocation (user_id, api_token_id, issued_until, created_at)
+         select gen_random_uuid(), case when of_api_token then gen_random_uuid() end, number,
+                now() - age
+         from (values (1, false, interval '12 hours'), (2, false, interval '14 hours'),
+                      (3, true, interval '1 hour'), (4, true, interval '2 hours'))
+              as revoked (number, of_api_token, age)",
+    )
+    .execute(&identity.db)
+    .await?;
+    // A program deletes expired rows when it starts.
+    let _second = Identity::start(&settings).await?;
+    eventually("the others to be deleted", async || {
+        let left = sqlx::query_scalar("select issued_until from revocation order by issued_until");
+        let left: Vec<i64> = left.fetch_all(&identity.db).await.ok()?;
+        (left == [1, 3]).then_some(())
+    })
+    .await;
+    Ok(())
+}
+
+#[tokio::test]
 async fn revocations_reach_running_and_new_replicas() -> Result<()> {
     let settings = Settings::new().await?.with_administrator();
     let (first, second) = (Identity::start(&settings).await?, Identity::start(&settings).await?);

@@ -20,7 +20,16 @@ async fn limited() -> Result<Identity> {
 }
 
 async fn login_from(identity: &Identity, address: &str, email: &str) -> Result<(), Status> {
-    let login = LoginInput { email: email.to_owned(), password: "wrong".to_owned() };
+    login_with(identity, address, email, "wrong").await
+}
+
+async fn login_with(
+    identity: &Identity,
+    address: &str,
+    email: &str,
+    password: &str,
+) -> Result<(), Status> {
+    let login = LoginInput { email: email.to_owned(), password: password.to_owned() };
     let request = LoginRequest { login: Some(login), host: String::new() };
     let address: Option<IpAddr> = address.parse().ok();
     identity.tokens().login(anonymous_from(address, request)).await.map(drop)
@@ -81,13 +90,51 @@ async fn failed_logins_are_limited_for_each_address() -> Result<()> {
     Ok(())
 }
 
+/// Counts the logins whose passwords were checked; all others exceed a limit.
+fn checked<T>(logins: Vec<Result<T, Status>>) -> usize {
+    let (checked, refused): (Vec<_>, Vec<_>) = logins
+        .into_iter()
+        .filter_map(Result::err)
+        .map(|refused| refused.code())
+        .partition(|code| *code == Code::Unauthenticated);
+    assert!(refused.iter().all(|code| *code == Code::ResourceExhausted), "{refused:?}");
+    checked.len()
+}
+
 #[tokio::test]
-async fn concurrent_failed_logins_count_towards_the_limit() -> Result<()> {
+async fn concurrent_guesses_of_a_password_do_not_exceed_the_limit_together() -> Result<()> {
     let identity = limited().await?;
-    let wrong = (0..30).map(|_| identity.login(ADMIN, "wrong"));
-    join_all(wrong).await;
+    let guesses = join_all((0..30).map(|_| identity.login(ADMIN, "wrong"))).await;
+    assert_eq!(checked(guesses), 3);
     let right = identity.login(ADMIN, PASSWORD).await.unwrap_err();
     assert_eq!(right.code(), Code::ResourceExhausted);
+    assert!((1..=30).contains(&pause(&right)), "{right:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn concurrent_guesses_from_one_address_do_not_exceed_the_limit_together() -> Result<()> {
+    let identity = limited().await?;
+    let emails: Vec<_> = (0..30).map(|number| format!("user{number}@example.com")).collect();
+    let guesses = emails.iter().map(|email| login_from(&identity, "192.0.2.1", email));
+    assert_eq!(checked(join_all(guesses).await), 5);
+    Ok(())
+}
+
+#[tokio::test]
+async fn successful_logins_do_not_count() -> Result<()> {
+    let identity = limited().await?;
+    // More than all addresses may fail.
+    for _ in 0..35 {
+        login_with(&identity, "192.0.2.1", ADMIN, PASSWORD).await?;
+    }
+    let counters: i64 =
+        sqlx::query_scalar("select count(*) from throttle").fetch_one(&identity.db).await?;
+    assert_eq!(counters, 0);
+    for _ in 0..3 {
+        let refused = login_from(&identity, "192.0.2.1", ADMIN).await.unwrap_err();
+        assert_eq!(refused.code(), Code::Unauthenticated);
+    }
     Ok(())
 }
 

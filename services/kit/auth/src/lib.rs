@@ -22,7 +22,7 @@ pub use self::{
     seal::{Seal, SealConfig, new_seal_key},
     secret::{hash_of_secret, new_secret},
     sign::Signer,
-    token::{Grant, Issuer, LONGEST_LIFETIME, Session, SigningKey},
+    token::{Grant, Issuer, LONGEST_EXCHANGED_LIFETIME, LONGEST_LIFETIME, Session, SigningKey},
     verifier::Verifier,
     watch::REVOCATIONS,
 };

@@ -6,13 +6,19 @@ use std::{
         Arc, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use assay_proto::{ApiTokenId, CustomerId, SessionId, UserId, identity::Revocation};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 use uuid::Uuid;
 
-use crate::token::{LONGEST_LIFETIME, now_in_micros};
+use crate::token::{LONGEST_EXCHANGED_LIFETIME, LONGEST_LIFETIME, now_in_micros};
+
+/// Time after its receipt for which the revocation of an API token is kept: until all tokens that come from it have
+/// expired. One hour allows for clock skew.
+const KEPT_OF_API_TOKEN: Duration =
+    LONGEST_EXCHANGED_LIFETIME.saturating_add(Duration::from_hours(1));
 
 /// Properties of a token that a revocation is compared with.
 #[derive(Clone, Copy, Debug)]
@@ -28,11 +34,18 @@ pub(crate) struct Bearer {
 /// Ids that a revoked token must have; absent ones match any token.
 type Scope = (Option<CustomerId>, Option<UserId>, Option<ApiTokenId>, Option<SessionId>);
 
-/// The latest revocation of each scope. Their number is bounded by that of customers, users, API
-/// tokens and sessions.
+/// A revocation of a scope.
+struct Revoked {
+    /// Time of issue until which tokens are revoked.
+    issued_until: i64,
+    received_at: Instant,
+}
+
+/// The latest revocation of each scope. Their number is bounded by that of customers, users and sessions, and of API
+/// tokens that were deleted within about an hour.
 #[derive(Default)]
 pub(crate) struct Revocations {
-    issued_until: RwLock<HashMap<Scope, i64>>,
+    revoked: RwLock<HashMap<Scope, Revoked>>,
     /// Latest display name of users, and the time of issue until which tokens have an older one.
     names: RwLock<HashMap<UserId, (i64, Arc<str>)>>,
     generation: AtomicU64,
@@ -84,10 +97,10 @@ impl Revocations {
         {
             return self.rename(user, revocation.issued_until, name);
         }
-        let mut all = self.issued_until.write().unwrap_or_else(PoisonError::into_inner);
-        let until = all.entry(scope).or_insert(i64::MIN);
-        if *until < revocation.issued_until {
-            *until = revocation.issued_until;
+        let issued_until = revocation.issued_until;
+        let mut all = self.revoked.write().unwrap_or_else(PoisonError::into_inner);
+        if all.get(&scope).is_none_or(|known| known.issued_until < issued_until) {
+            all.insert(scope, Revoked { issued_until, received_at: Instant::now() });
             self.generation.fetch_add(1, Ordering::AcqRel);
         }
     }
@@ -109,9 +122,10 @@ impl Revocations {
 
     /// Returns whether a token is revoked.
     pub(crate) fn is_revoked(&self, bearer: &Bearer) -> bool {
-        let all = self.issued_until.read().unwrap_or_else(PoisonError::into_inner);
-        let is_revoked =
-            |scope: Scope| all.get(&scope).is_some_and(|until| bearer.issued_at <= *until);
+        let all = self.revoked.read().unwrap_or_else(PoisonError::into_inner);
+        let is_revoked = |scope: Scope| {
+            all.get(&scope).is_some_and(|revoked| bearer.issued_at <= revoked.issued_until)
+        };
         [None, Some(bearer.customer)].into_iter().any(|customer| {
             [None, Some(bearer.user)].into_iter().any(|user| {
                 let is_revoked =
@@ -124,12 +138,16 @@ impl Revocations {
     }
 
     /// Removes revocations of tokens that have all expired: those that were issued until this time, in microseconds
-    /// since 1970, and those that are older than any token may become.
+    /// since 1970, those that are older than any token may become, and those of API tokens that were received long ago.
     pub(crate) fn remove_expired(&self, expired_until: i64) {
         let lifetime = i64::try_from(LONGEST_LIFETIME.as_micros()).unwrap_or(i64::MAX);
         let expired = now_in_micros().saturating_sub(lifetime).max(expired_until);
-        let mut all = self.issued_until.write().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|_, until| *until > expired);
+        let mut all = self.revoked.write().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(_, _, api_token, _), revoked| {
+            let may_matter =
+                api_token.is_none() || revoked.received_at.elapsed() < KEPT_OF_API_TOKEN;
+            may_matter && revoked.issued_until > expired
+        });
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
         names.retain(|_, (until, _)| *until > expired);
     }
@@ -151,145 +169,4 @@ fn id(text: Option<&str>) -> Option<Option<Uuid>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bearer(issued_at: i64) -> Bearer {
-        let (customer, user) = (CustomerId::new(), UserId::new());
-        let (api_token, session) = (Some(ApiTokenId::new()), Some(SessionId::new()));
-        Bearer { customer, user, api_token, session, issued_at }
-    }
-
-    fn revocation(
-        customer: Option<CustomerId>,
-        user: Option<UserId>,
-        api_token: Option<ApiTokenId>,
-    ) -> Revocation {
-        Revocation {
-            sequence: 1,
-            customer_id: customer.map(|id| id.to_string()),
-            user_id: user.map(|id| id.to_string()),
-            api_token_id: api_token.map(|id| id.to_string()),
-            issued_until: now_in_micros(),
-            session_id: None,
-            display_name: None,
-        }
-    }
-
-    /// Returns revocations, and whether they revoke the token.
-    fn cases(bearer: &Bearer) -> [(Revocation, bool); 11] {
-        let (customer, user, token) = (Some(bearer.customer), Some(bearer.user), bearer.api_token);
-        let other = (Some(CustomerId::new()), Some(UserId::new()), Some(ApiTokenId::new()));
-        [
-            (revocation(None, None, None), true),
-            (revocation(customer, None, None), true),
-            (revocation(customer, user, None), true),
-            (revocation(None, user, None), true),
-            (revocation(None, None, token), true),
-            (revocation(customer, user, token), true),
-            (revocation(other.0, None, None), false),
-            (revocation(other.0, user, None), false),
-            (revocation(customer, other.1, None), false),
-            (revocation(None, other.1, None), false),
-            (revocation(customer, user, other.2), false),
-        ]
-    }
-
-    #[test]
-    fn a_revocation_revokes_tokens_that_match_all_its_ids() {
-        let bearer = bearer(now_in_micros());
-        for (revocation, is_revoked) in cases(&bearer) {
-            let revocations = Revocations::default();
-            revocations.add(&revocation);
-            assert_eq!(revocations.is_revoked(&bearer), is_revoked, "{revocation:?}");
-        }
-    }
-
-    #[test]
-    fn a_token_that_was_issued_after_a_revocation_is_valid() {
-        let before = bearer(now_in_micros());
-        for (revocation, is_revoked) in cases(&before) {
-            let revocations = Revocations::default();
-            revocations.add(&revocation);
-            let at = Bearer { issued_at: revocation.issued_until, ..before };
-            assert_eq!(revocations.is_revoked(&at), is_revoked, "{revocation:?}");
-            let after = Bearer { issued_at: revocation.issued_until + 1, ..before };
-            assert!(!revocations.is_revoked(&after), "{revocation:?}");
-        }
-    }
-
-    #[test]
-    fn revoking_an_api_token_keeps_logins_valid() {
-        let with_api_token = bearer(now_in_micros());
-        let login = Bearer { api_token: None, ..with_api_token };
-        let revocations = Revocations::default();
-        revocations.add(&revocation(None, None, with_api_token.api_token));
-        assert!(revocations.is_revoked(&with_api_token));
-        assert!(!revocations.is_revoked(&login));
-    }
-
-    #[test]
-    fn ending_a_session_keeps_other_sessions_of_the_user_valid() {
-        let ended = bearer(now_in_micros());
-        let other = Bearer { session: Some(SessionId::new()), ..ended };
-        let revocations = Revocations::default();
-        let session_id = ended.session.map(|id| id.to_string());
-        revocations.add(&Revocation { session_id, ..revocation(None, Some(ended.user), None) });
-        assert!(revocations.is_revoked(&ended));
-        assert!(!revocations.is_revoked(&other));
-    }
-
-    #[test]
-    fn a_new_display_name_applies_to_older_tokens_and_revokes_none() {
-        let older = bearer(100);
-        let newer = Bearer { issued_at: 301, ..older };
-        let revocations = Revocations::default();
-        for (issued_until, name) in [(300, "Grace Hopper"), (200, "Miss Hopper")] {
-            let renamed = revocation(None, Some(older.user), None);
-            let display_name = Some(name.to_owned());
-            revocations.add(&Revocation { issued_until, display_name, ..renamed });
-        }
-        assert_eq!(revocations.new_name(&older).as_deref(), Some("Grace Hopper"));
-        assert_eq!(revocations.new_name(&newer), None);
-        assert!(!revocations.is_revoked(&older));
-    }
-
-    #[test]
-    fn revocations_can_be_added_in_any_order_and_repeatedly() {
-        let (earlier, later) = (bearer(100), 200);
-        let of_user = revocation(None, Some(earlier.user), None);
-        let first = Revocation { issued_until: earlier.issued_at, ..of_user.clone() };
-        let second = Revocation { issued_until: later, ..of_user };
-        let revocations = Revocations::default();
-        revocations.add(&second);
-        let generation = revocations.generation();
-        revocations.add(&first);
-        revocations.add(&second);
-        assert_eq!(revocations.generation(), generation, "no token must be checked again");
-        assert!(revocations.is_revoked(&Bearer { issued_at: later, ..earlier }));
-    }
-
-    #[test]
-    fn malformed_revocations_are_ignored() {
-        let revocations = Revocations::default();
-        let wrong = Revocation { user_id: Some("*".to_owned()), ..revocation(None, None, None) };
-        revocations.add(&wrong);
-        assert!(!revocations.is_revoked(&bearer(0)));
-    }
-
-    #[test]
-    fn expired_revocations_are_removed() {
-        let revocations = Revocations::default();
-        let (old, new) = (bearer(100), bearer(now_in_micros()));
-        let of_old = revocation(None, Some(old.user), None);
-        revocations.add(&Revocation { issued_until: 100, ..of_old });
-        revocations.add(&revocation(None, Some(new.user), None));
-        assert!(revocations.is_revoked(&old));
-        revocations.remove_expired(0);
-        assert!(!revocations.is_revoked(&old), "its tokens have expired");
-        assert!(revocations.is_revoked(&new));
-        revocations.remove_expired(now_in_micros() + 1);
-        assert!(!revocations.is_revoked(&new), "tokens have a shorter lifetime");
-        assert!(revocations.issued_until.read().unwrap().is_empty());
-    }
-}
+mod tests;

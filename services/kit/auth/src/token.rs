@@ -23,6 +23,10 @@ const LEEWAY: u64 = 5;
 /// Maximum lifetime of a token. Older revocations have no effect.
 pub const LONGEST_LIFETIME: Duration = Duration::from_hours(24 * 365);
 
+/// Maximum lifetime of a token that comes from an API token. Revocations of API tokens are kept for little longer,
+/// since every user can cause many.
+pub const LONGEST_EXCHANGED_LIFETIME: Duration = Duration::from_mins(10);
+
 /// A session: a login with all tokens that come from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Session {
@@ -182,7 +186,8 @@ impl Issuer {
         let now = get_current_timestamp();
         let issued_at = grant.issued_at.map(|time| time.0.timestamp_micros());
         let lifetime = grant.lifetime.unwrap_or(self.lifetime).min(self.lifetime);
-        let lifetime = lifetime.min(LONGEST_LIFETIME);
+        let longest = grant.api_token.map_or(LONGEST_LIFETIME, |_| LONGEST_EXCHANGED_LIFETIME);
+        let lifetime = lifetime.min(longest);
         let claims = Claims {
             iss: ISSUER.to_owned(),
             aud: if grant.is_for_streams { STREAMS } else { AUDIENCE }.to_owned(),

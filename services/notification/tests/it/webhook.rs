@@ -6,8 +6,9 @@ use assay_proto::{
     Batch as _, Page, WebhookId,
     notification::{
         CreateWebhookRequest, DeleteWebhookRequest, DeliveryStatus, GetWebhookRequest,
-        ListDeliveriesRequest, ListWebhooksRequest, NotificationInput, RedeliverFailedRequest,
-        RedeliverRequest, UpdateWebhookRequest, Webhook, WebhookInput,
+        ListDeliveriesRequest, ListDeliveryAttemptsRequest, ListWebhooksRequest, NotificationInput,
+        RedeliverFailedRequest, RedeliverRequest, TestWebhookRequest, UpdateWebhookRequest,
+        Webhook, WebhookInput,
     },
 };
 use assay_testkit::TestUser;
@@ -157,6 +158,38 @@ async fn webhooks_belong_to_a_customer_and_need_user_management() -> Result<()> 
         world.webhook(&reader, &created.id).await.map(drop).unwrap_err(),
     ];
     assert!(refused.iter().all(|refused| refused.code() == Code::PermissionDenied));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_manager_without_read_gets_no_notifications_through_webhooks() -> Result<()> {
+    let world = World::new().await?;
+    let reader = world.manager().await;
+    let webhook = world.add_webhook(&reader, unmatched()).await?;
+    let user = world.colleague(&reader, "Write, UserManagement").await;
+    let webhook_id = webhook.id.clone();
+    let deliveries = ListDeliveriesRequest { webhook_id: webhook_id.clone(), ..Default::default() };
+    let attempts =
+        ListDeliveryAttemptsRequest { webhook_id: webhook_id.clone(), ..Default::default() };
+    let test = TestWebhookRequest { id: webhook_id.clone() };
+    let id = WebhookId::new().to_string();
+    let redeliver = RedeliverRequest { webhook_id: webhook_id.clone(), id };
+    let redeliver_failed = RedeliverFailedRequest { webhook_id };
+    let mut client = world.webhooks.clone();
+    let results = [
+        world.add_webhook(&user, unmatched()).await.map(drop),
+        world.change(&user, &webhook, &["Url"], webhook_to(URL)).await.map(drop),
+        client.list_deliveries(user.call(deliveries)).await.map(drop),
+        client.list_delivery_attempts(user.call(attempts)).await.map(drop),
+        client.test_webhook(user.call(test)).await.map(drop),
+        client.redeliver(user.call(redeliver)).await.map(drop),
+        client.redeliver_failed(user.call(redeliver_failed)).await.map(drop),
+    ];
+    for result in results {
+        assert_eq!(result.unwrap_err().code(), Code::PermissionDenied);
+    }
+    assert_eq!(world.webhooks(&user).await?.len(), 1);
+    world.delete_webhook(&user, &webhook.id).await?;
     Ok(())
 }
 

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
-use assay_auth::{Grant, Verifier};
+use anyhow::{Context, Result};
+use assay_auth::{Grant, LONGEST_EXCHANGED_LIFETIME, Verifier};
 use assay_proto::{ApiTokenId, Fault, identity::Revocation};
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as BASE64};
 use futures::future::join_all;
+use serde_json::Value;
 
 use crate::world::{Identity, grant, issuer};
 
@@ -112,5 +114,20 @@ async fn api_tokens_are_rejected_without_an_identity_service() -> Result<()> {
     let verifier = Verifier::of_keys(&issuer()?.jwks()?)?;
     let answer = verifier.verify(SECRET).await;
     assert!(matches!(answer, Err(Fault::Unauthenticated)), "{answer:?}");
+    Ok(())
+}
+
+#[test]
+fn a_token_of_an_api_token_expires_before_its_revocation_is_forgotten() -> Result<()> {
+    let issuer = issuer()?;
+    for (grant, lifetime) in
+        [(grant(), Duration::from_hours(1)), (machine(), LONGEST_EXCHANGED_LIFETIME)]
+    {
+        let token = issuer.issue(grant)?;
+        let claims = token.split('.').nth(1).context("no claims")?;
+        let claims: Value = serde_json::from_slice(&BASE64.decode(claims)?)?;
+        let [from, until] = ["iat", "exp"].map(|name| claims[name].as_u64().unwrap());
+        assert_eq!(Duration::from_secs(until - from), lifetime);
+    }
     Ok(())
 }
