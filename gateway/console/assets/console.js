@@ -72,18 +72,20 @@
 
   // Selection of tests to judge: causes as a whole, and tests.
   const review = one("#review");
+  // Forms of tests that are selected say how many these are. Others are about the tests of their page.
+  const selection = one("#selected");
   const tests = "[name=report][type=checkbox]";
   const boxes = all(tests);
   const causes = all("input.all");
   const within = (cause) => all(tests, cause.closest(".group") || document);
   const count = () => {
-    if (!review || !boxes.length) return;
+    if (!selection) return;
     const whole = causes.filter((box) => box.checked);
     const covered = new Set(whole.flatMap(within));
     const parts = whole.map((box) => Number(box.dataset.count));
     const others = boxes.filter((box) => box.checked && !covered.has(box)).length;
     const selected = parts.reduce((sum, part) => sum + part, others);
-    one("#selected").textContent = `${Number.isNaN(selected) ? "All" : selected} selected`;
+    selection.textContent = `${Number.isNaN(selected) ? "All" : selected} selected`;
     review.hidden = selected === 0 && !one("[role=alert]", review);
   };
   for (const cause of causes) {
@@ -128,11 +130,13 @@
   // A judgement that is announced can be undone for ten seconds. The announcement is not part of the address.
   setTimeout(() => one(".done + .undo")?.remove(), 10_000);
   const address = new URL(location);
-  ["reviewed", "reset", "newly_muted", "review", "undone"].forEach((name) => address.searchParams.delete(name));
+  for (const name of ["reviewed", "reset", "newly_muted", "review", "judged", "undone"])
+    address.searchParams.delete(name);
   address.href === location.href || history.replaceState(history.state, "", address);
 
-  // Texts that were typed and not sent, or whose judgement was undone, come back.
-  const draft = "draft " + location.pathname;
+  // Texts that were typed and not sent, or whose judgement was undone, come back in the form of the same cause.
+  const cause = review && one("input[type=hidden][name=cause]", review);
+  const draft = `draft ${location.pathname} ${cause?.value || address.searchParams.get("fingerprint") || ""}`;
   const texts = review ? all("[name=comment], [name=ticket], [name=until]", review) : [];
   const keep = (sent) =>
     store.setItem(draft, JSON.stringify({ sent, values: texts.map((text) => text.value) }));
@@ -285,6 +289,8 @@
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
     if (event.target.matches("input:not([type=checkbox]), select, textarea")) return;
+    // A key that is held moves on. It must not judge causes that nobody has seen.
+    if (event.repeat && !"jknp".includes(event.key)) return;
     const isDecision = event.key === "Enter" && event.target === document.body && one(".triage");
     const action = isDecision ? actions.a : actions[event.key];
     if (!action || (localStorage.getItem("keys") === "off" && event.key !== "?")) return;

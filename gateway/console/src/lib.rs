@@ -23,7 +23,12 @@ use axum::{
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 
 use self::{api::Console, failure::Problem};
-pub use self::{api::Visit, session::token, text::duration};
+pub use self::{
+    api::Visit,
+    record::Outcome,
+    session::token,
+    text::{duration, duration_if_known, taken},
+};
 
 /// Maximum size of a problem, in bytes.
 const PROBLEM_LIMIT: usize = 1 << 20;

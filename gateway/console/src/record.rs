@@ -16,9 +16,10 @@ mod shared;
 mod time;
 mod usage;
 
+pub use self::outcome::Outcome;
 pub(crate) use self::{
     catalog::*, classification::*, engine::*, execution::*, gate::*, history::*, incident::*,
-    monitor::*, name::*, outcome::Outcome, pool::*, report::*, shared::*, time::Time, usage::*,
+    monitor::*, name::*, pool::*, report::*, shared::*, time::Time, usage::*,
 };
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ mod number;
 mod plain;
 mod time;
 
-pub use self::duration::duration;
+pub use self::duration::{duration, duration_if_known, taken};
 pub(crate) use self::{
     ansi::ansi,
     day::{end_of_day, until, zoned_day},

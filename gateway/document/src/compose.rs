@@ -10,6 +10,10 @@ use crate::{
     text::{Allowance, line},
 };
 
+/// Said instead of the causes of failures whose results have expired.
+const EXPIRED: &str = "The messages and steps of the failures are not stored any more. They are removed after the \
+                       retention of the project.";
+
 /// Maximum size of the title, in bytes.
 const TITLE: usize = 300;
 
@@ -31,7 +35,7 @@ pub fn compose(report: Report, template: &Template, logo: Option<Picture>) -> Do
             Section::Verdict => verdict(&report, &mut blocks),
             Section::Facts => facts(&report, &mut blocks),
             Section::Counts => counts(&report, &mut blocks),
-            Section::Causes => causes(&report.causes, &mut blocks),
+            Section::Causes => causes(&report, &mut blocks),
             Section::Tests => cases(&report.tests, &mut blocks),
             Section::Failures => {
                 failure::failures(std::mem::take(&mut report.failures), &mut blocks);
@@ -147,10 +151,12 @@ fn counts(report: &Report, blocks: &mut Vec<Block>) {
     }));
 }
 
-fn causes(causes: &Listed<Cause>, blocks: &mut Vec<Block>) {
+fn causes(Report { causes, counts, .. }: &Report, blocks: &mut Vec<Block>) {
     blocks.push(heading("Causes of failures"));
     if causes.items.is_empty() {
-        blocks.push(Block::Paragraph("No test case failed.".to_owned()));
+        let has_failed = counts.failed + counts.errors > 0;
+        let text = if has_failed { EXPIRED } else { "No test case failed." };
+        blocks.push(Block::Paragraph(text.to_owned()));
         return;
     }
     let row = |cause: &Cause| {
@@ -295,6 +301,37 @@ pub(crate) mod tests {
         assert!(
             matches!(last, Some(Block::Note(text)) if text == "119 further test cases are left out.")
         );
+    }
+
+    /// Returns the paragraphs and the badges of a report.
+    fn texts(report: Report) -> Vec<String> {
+        let text = |block| match block {
+            Block::Paragraph(text) | Block::Badge { text, .. } => Some(text),
+            _ => None,
+        };
+        compose(report, &Template::default(), None).blocks.into_iter().filter_map(text).collect()
+    }
+
+    #[test]
+    fn failures_whose_causes_have_expired_are_not_denied() {
+        let none = "No test case failed.".to_owned();
+        let (mut expired, mut passed) = (report(""), report(""));
+        expired.causes = Listed::default();
+        passed.causes = Listed::default();
+        passed.counts = Counts { total: 120, passed: 120, ..Counts::default() };
+        let expired = texts(expired);
+        assert!(expired.contains(&EXPIRED.to_owned()) && !expired.contains(&none), "{expired:?}");
+        assert!(texts(passed).contains(&none));
+    }
+
+    #[test]
+    fn a_step_that_did_not_run_has_no_duration() {
+        let mut report = report("");
+        let step = &mut report.failures.items[0].steps.items[0];
+        step.result.label = "Skipped".to_owned();
+        step.duration = String::new();
+        let texts = texts(report);
+        assert!(texts.contains(&"Step 1: skipped".to_owned()), "{texts:?}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub struct Report {
     pub rules: Vec<Rule>,
     /// Time of the request as year, month, day, hour, minute and second in UTC.
     pub request_time: [u16; 6],
+    /// Empty if it is not known.
     pub duration: String,
     pub requested_by: String,
     /// Empty if it is not known, as the next ones are.
@@ -163,6 +164,7 @@ pub struct Failure {
 pub struct Step {
     pub number: i32,
     pub result: Outcome,
+    /// Empty if it did not run.
     pub duration: String,
     pub input: String,
     pub expected: String,

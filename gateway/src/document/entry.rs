@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use assay_auth::Caller;
-use assay_console::duration;
+use assay_console::taken;
 use assay_document::{Allowance, Cause, Listed, Test};
 use assay_proto::{
     Batch, Page, ResultChange, TestResult,
@@ -14,7 +14,10 @@ use assay_proto::{
 use futures::TryStreamExt;
 use tonic::{Response, Streaming};
 
-use super::{Documents, facts::outcome};
+use super::{
+    Documents,
+    facts::{outcome, shown},
+};
 use crate::{list, problem::Problem};
 
 /// Maximum numbers of causes and tests in a document, and of the bytes of their texts.
@@ -174,7 +177,7 @@ fn test(entry: &TestReportEntry, rest: &mut Allowance) -> Test {
         identifier: rest.line(&entry.test_case_identifier, NAME),
         result: outcome(entry.result()),
         change: change(entry),
-        duration: duration(entry.duration_in_sec),
+        duration: taken(shown(entry.result()), entry.duration_in_sec),
         headline: rest.text(&entry.headline, MESSAGE),
     }
 }
@@ -215,6 +218,18 @@ mod tests {
             rank(ResultChange::New, true),
         ];
         assert!(ranks.is_sorted());
+    }
+
+    #[test]
+    fn a_test_that_did_not_run_has_taken_no_time() {
+        let duration = |result: TestResult| {
+            let entry = TestReportEntry { result: result.into(), ..Default::default() };
+            test(&entry, &mut Allowance::new(1000)).duration
+        };
+        assert_eq!(
+            (duration(TestResult::Canceled), duration(TestResult::Failed)),
+            ("–".into(), "0 ms".into())
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The facts of an execution as a whole: verdict, numbers, origin.
 
 use assay_auth::Caller;
-use assay_console::duration;
+use assay_console::{Outcome as Shown, duration_if_known};
 use assay_document::{Allowance, Changes, Counts, Outcome, Report, Rule, Tone, Verdict};
 use assay_proto::{
     ExecutionStatistic, ExecutionStatus, TestResult, Timestamp,
@@ -57,11 +57,11 @@ fn of_execution(execution: &ExecutionEntry, rest: &mut Allowance) -> Report {
     Report {
         test_set: fact(&execution.test_set_name),
         result: match execution.status() {
-            ExecutionStatus::Completed => outcome(execution.result()),
+            ExecutionStatus::Completed => of_run(execution.result()),
             status => Outcome { label: name_of(status), tone: Tone::Warn },
         },
         request_time: parts(execution.request_time.as_ref()),
-        duration: duration(execution.duration_in_sec),
+        duration: took(execution).unwrap_or_default(),
         requested_by: fact(&execution.request_user),
         branch: fact(execution.branch.as_deref().unwrap_or_default()),
         commit: fact(execution.commit.as_deref().unwrap_or_default()),
@@ -98,18 +98,45 @@ fn changes(counts: &ChangeCounts) -> Changes {
     }
 }
 
-/// Returns a result in the words of readers.
+/// Returns how long an execution has taken, unless it is running or that is not known.
+fn took(execution: &ExecutionEntry) -> Option<String> {
+    let is_running =
+        matches!(execution.status(), ExecutionStatus::Queued | ExecutionStatus::Running);
+    duration_if_known(execution.duration_in_sec).filter(|_| !is_running)
+}
+
+/// Returns the result of a test as the console knows it, which has its labels and rules.
+pub(super) fn shown(result: TestResult) -> Shown {
+    match result {
+        TestResult::Passed => Shown::Passed,
+        TestResult::Failed => Shown::Failed,
+        TestResult::Error => Shown::Error,
+        TestResult::Aborted => Shown::Aborted,
+        TestResult::Canceled => Shown::Canceled,
+        TestResult::NotExecuted => Shown::NotExecuted,
+        TestResult::Unspecified => Shown::Absent,
+    }
+}
+
+/// Returns the result of a test or a step in the words of readers.
 pub(super) fn outcome(result: TestResult) -> Outcome {
-    let (label, tone) = match result {
-        TestResult::Passed => ("Passed", Tone::Pass),
-        TestResult::Failed => ("Failed", Tone::Fail),
-        TestResult::Error => ("Error", Tone::Fail),
-        TestResult::Aborted => ("Aborted", Tone::Warn),
-        TestResult::Canceled => ("Skipped", Tone::Dim),
-        TestResult::NotExecuted => ("Not executed", Tone::Dim),
-        TestResult::Unspecified => ("No result", Tone::Dim),
-    };
-    Outcome { label: label.to_owned(), tone }
+    let result = shown(result);
+    Outcome { label: result.label().to_owned(), tone: tone(result) }
+}
+
+/// Returns the result of an execution in the words of readers: tests that failed and tests with an error are one.
+fn of_run(result: TestResult) -> Outcome {
+    let result = shown(result);
+    Outcome { label: result.summary().to_owned(), tone: tone(result) }
+}
+
+fn tone(result: Shown) -> Tone {
+    match result {
+        Shown::Passed => Tone::Pass,
+        Shown::Failed | Shown::Error => Tone::Fail,
+        Shown::Aborted => Tone::Warn,
+        Shown::Canceled | Shown::NotExecuted | Shown::Absent => Tone::Dim,
+    }
 }
 
 /// Returns year, month, day, hour, minute and second.
@@ -130,6 +157,29 @@ mod tests {
         let time: Timestamp = serde_json::from_str("\"2026-03-02T09:30:04.100000Z\"").unwrap();
         assert_eq!(parts(Some(&time)), [2026, 3, 2, 9, 30, 4]);
         assert_eq!(parts(None), [0; 6]);
+    }
+
+    #[test]
+    fn an_execution_has_the_result_and_the_duration_of_its_page() {
+        let facts = |result: TestResult, status: ExecutionStatus, duration_in_sec| {
+            let (result, status) = (result.into(), status.into());
+            let execution =
+                ExecutionEntry { result, status, duration_in_sec, ..Default::default() };
+            let report = of_execution(&execution, &mut Allowance::new(1000));
+            (report.result.label, report.duration)
+        };
+        let completed = ExecutionStatus::Completed;
+        for (result, status, seconds, expected) in [
+            (TestResult::Error, completed, 8.2, ("Failed", "8.2 s")),
+            (TestResult::Canceled, completed, 0.0, ("Canceled", "")),
+            (TestResult::Passed, completed, 0.0, ("Passed", "")),
+            (TestResult::Passed, ExecutionStatus::Running, 8.2, ("Running", "")),
+        ] {
+            let (label, duration) = facts(result, status, seconds);
+            assert_eq!((label.as_str(), duration.as_str()), expected);
+        }
+        assert_eq!(outcome(TestResult::Error).label, "Error", "a test has its own result");
+        assert_eq!(outcome(TestResult::Canceled).label, "Skipped");
     }
 
     #[test]

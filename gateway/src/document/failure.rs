@@ -10,7 +10,11 @@ use assay_proto::{
 use tokio::time::Instant;
 use tonic::{Code, Status};
 
-use super::{Documents, entry::Entry, facts::outcome};
+use super::{
+    Documents,
+    entry::Entry,
+    facts::{self, outcome},
+};
 use crate::{list, problem::Problem};
 
 /// Maximum number of tests with their steps.
@@ -137,7 +141,7 @@ impl Documents {
         let mut shown = Step {
             number: step.step_nr,
             result,
-            duration: duration(step.duration_in_sec),
+            duration: took(&step),
             input: texts.text(&step.test_input, TEXT),
             expected: texts.text(&step.expected_result, TEXT),
             actual: texts.text(&step.actual_result, TEXT),
@@ -178,6 +182,12 @@ impl Documents {
     }
 }
 
+/// Returns how long a step has taken; empty if it did not run.
+fn took(step: &execution::Step) -> String {
+    let has_run = facts::shown(step.result()).has_run();
+    if has_run { duration(step.duration_in_sec) } else { String::new() }
+}
+
 fn chosen(entries: &[InstanceEntry]) -> Option<&InstanceEntry> {
     let is_failure = |entry: &&InstanceEntry| is_failure(entry.result());
     entries.iter().find(is_failure).or_else(|| entries.first())
@@ -213,6 +223,17 @@ mod tests {
             assert_eq!(numbers.first(), Some(&expected), "{count} {failed}");
             assert_eq!(numbers.len(), STEPS.min(usize::try_from(count).unwrap()));
         }
+    }
+
+    #[test]
+    fn a_step_that_did_not_run_has_taken_no_time() {
+        let took = |result: TestResult| {
+            took(&execution::Step { result: result.into(), ..Default::default() })
+        };
+        assert_eq!(
+            (took(TestResult::Canceled), took(TestResult::Passed)),
+            (String::new(), "0 ms".into())
+        );
     }
 
     #[test]

@@ -46,7 +46,8 @@ async fn list(
 
 /// Creates an API token.
 ///
-/// Only this response shows the `Secret`. Send it in place of a token, in the same header.
+/// Only this response shows the `Secret`. Send it in place of a token, in the same header. A user may have 100 API
+/// tokens that have not expired.
 #[utoipa::path(
     post, path = "/api/users/current/tokens", operation_id = "create_api_token",
     tag = "API tokens", request_body = ApiTokenInput,

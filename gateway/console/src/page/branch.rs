@@ -61,8 +61,10 @@ impl Branch {
         Ok((!latest.items.is_empty()).then(|| branch.clone()))
     }
 
-    /// The field of a filter, and the link to every branch or back. `address` returns that of the page.
+    /// The field of a filter, and the link to every branch or back. Without a name in it, the field keeps every branch
+    /// if that was chosen. `address` returns that of the page.
     pub(super) fn field(
+        &self,
         shown: Option<&str>,
         project: &Project,
         address: impl Fn(Self) -> String,
@@ -72,11 +74,35 @@ impl Branch {
             @if shown.is_some() {
                 a.button.quiet href=(address(Self::every())) { "Every branch" }
             } @else {
+                @if self.every.is_some() { input type="hidden" name="everyBranch" value="yes"; }
                 @let branch = &project.default_branch;
                 a.button.quiet href=(address(Self::of(branch))) {
                     "Only " bdi { (plain(branch)) }
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_branch_is_kept_until_one_is_named() {
+        let project: Project =
+            serde_json::from_value(serde_json::json!({"Id": "1", "Name": "Shop"})).unwrap();
+        let field = |branch: &Branch, shown: Option<&str>| {
+            branch.field(shown, &project, |_| "/".to_owned()).into_string()
+        };
+        let kept = "<input type=\"hidden\" name=\"everyBranch\" value=\"yes\">";
+        assert!(field(&Branch::every(), None).contains(kept));
+        assert!(
+            !field(&Branch::default(), None).contains(kept),
+            "nothing ran on the default branch"
+        );
+        // A name that is typed comes with the field that was hidden.
+        let named = Branch { branch: Some("main".to_owned()), ..Branch::every() };
+        assert!(!field(&named, Some("main")).contains(kept));
     }
 }

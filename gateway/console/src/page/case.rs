@@ -18,7 +18,7 @@ use super::{
     case_state::{self, CaseState, Entry},
     classification,
     paged::{Paged, cut, unless_empty},
-    part::{OF_TEST, below_project, facts, revision, subject, taken, text_field},
+    part::{OF_TEST, below_project, facts, revision, subject, text_field},
 };
 use crate::{
     api::{Api, Console, List, address},
@@ -28,7 +28,7 @@ use crate::{
     page::row::identifier,
     record::{Outcome, Project, TestCase, TestCaseRun, TestSetEntry},
     session::Session,
-    text::{duration, plain, short_time},
+    text::{duration, plain, short_time, taken},
 };
 
 /// Number of runs on a page.

@@ -103,7 +103,8 @@ async fn show(
     let verdict_path = format!("{}/verdict", path(id));
     let may_review = review::may_review(user);
     let place = Place::of(id);
-    let listing = Listing { place: &place, tab, query };
+    let is_running = summary.execution.is_running();
+    let listing = Listing { place: &place, tab, query, changes: summary.changes, is_running };
     let ((project, usual), verdict, results, matches, last, runs) = try_join!(
         project(api, &summary, query),
         api.get::<Verdict>(&verdict_path, &()),
@@ -119,11 +120,11 @@ async fn show(
     let scope = matches.as_ref().map_or(Scope::Selected, Scope::Cause);
     let body = html! {
         (header::header(&summary, Some(&verdict), tab, query, usual))
-        @if execution.is_running() { (running(&address(&place.page, query))) }
+        @if is_running { (running(&address(&place.page, query))) }
         (runs::strip(execution, &runs))
         (announcement.show(&id.to_string(), &format!("/executions/{id}?{}", query.encode(tab))))
         @if let Some(last) = last { (end_of_walk(&last)) }
-        (results.section(listing, execution.is_running(), rows))
+        (results.section(listing, rows))
         (review::form(user, &format!("/executions/{id}?{}", query.encode(tab)), scope, entry))
     };
     let trail = below_set(&project, &execution.test_set_id, &execution.test_set_name);

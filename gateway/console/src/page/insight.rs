@@ -199,7 +199,7 @@ fn period(
                     }
                 }
             }
-            (Branch::field(branch, project, of))
+            (filter.branch.field(branch, project, of))
             button { "Filter" }
         }
     }
@@ -268,6 +268,15 @@ mod tests {
         let link = |branch| row(&insight, &KINDS[0], branch).into_string();
         assert!(link(Some("work/1")).contains("href=\"/cases/7?branch=work%2F1\""));
         assert!(link(None).contains("href=\"/cases/7\""));
+    }
+
+    #[test]
+    fn another_number_of_days_keeps_every_branch() {
+        let project: Project =
+            serde_json::from_value(serde_json::json!({"Id": "1", "Name": "Shop"})).unwrap();
+        let filter: Filter = serde_urlencoded::from_str("days=7&everyBranch=yes").unwrap();
+        let html = period("/", &KINDS[0], &filter, None, &project).into_string();
+        assert!(html.contains("name=\"everyBranch\" value=\"yes\""), "{html}");
     }
 
     #[test]

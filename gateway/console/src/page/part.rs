@@ -6,7 +6,10 @@ use crate::{
     chart::{bar, glyph_of_run},
     layout::Crumb,
     record::{ExecutionEntry, Outcome, Project, Time},
-    text::{Link, clean, counted, duration, link, link_to_ticket, plain, short_time, time_since},
+    text::{
+        Link, clean, counted, duration_if_known, link, link_to_ticket, plain, short_time,
+        time_since,
+    },
 };
 
 /// Returns the trail of pages below the list of projects.
@@ -50,22 +53,21 @@ pub(super) fn ticket(ticket: &str, project: &Project) -> Markup {
     }
 }
 
+/// Said instead of failures and steps that an execution counts and does not have any more.
+pub(super) const EXPIRED: &str = "The messages and steps of these failures are not stored any more. They are removed \
+                                  after the retention of the project.";
+
 /// The meaning of the duration of a test, on every page.
 pub(super) const OF_TEST: &str = "Sum of the last attempts of all instances";
-
-/// Returns how long a test or a step has taken, unless it did not run.
-pub(super) fn taken(outcome: Outcome, seconds: f64) -> String {
-    if outcome.has_run() { duration(seconds) } else { "–".to_owned() }
-}
 
 /// How long the tests of an execution have taken, unless that is not known. While it runs, how long it has
 /// been running.
 pub(super) fn taken_by_tests(seconds: f64, running_since: Option<Time>) -> Markup {
     html! {
         @if let Some(start) = running_since { "running " (time_since(start)) }
-        @else if seconds > 0.0 {
+        @else if let Some(duration) = duration_if_known(seconds) {
             span title="From the first start to the last finish of a test, or the sum of the tests if these times are not known" {
-                (duration(seconds))
+                (duration)
             }
         }
     }

@@ -26,7 +26,7 @@ use crate::{
     api::{Console, address},
     failure::Failure,
     layout::{Crumb, Page},
-    record::{Project, Report, TestCaseRun},
+    record::{Outcome, Project, Report, TestCaseRun},
     session::Session,
     text::{clean, short_time},
 };
@@ -121,7 +121,7 @@ async fn show(
                 @let all = address(&page, &View { step: None, ..view.clone() });
                 (steps::steps(&page, &instance.id, attempt, &all, view.step.as_deref()))
             }
-            _ => p.empty { "No instance has finished yet. Its steps appear here." }
+            _ => p.empty { (without_instance(report)) }
         }
         @match &log {
             Some(log) => (log::section(report, log)),
@@ -136,6 +136,21 @@ async fn show(
     trail.push(Crumb(head::list(report, &list), short_time(report.request_time)));
     let title = format!("{} · {}", report.result.label(), clean(&report.test_case_name));
     Ok(Page { user, title, trail, body }.into_response())
+}
+
+/// Says why a test has no instance.
+fn without_instance(report: &Report) -> &'static str {
+    match report.result {
+        _ if !report.is_finished() => "No instance has finished yet. Its steps appear here.",
+        Outcome::Passed | Outcome::Failed => {
+            "The steps of this test are not stored any more. They are removed after the retention \
+             of the project."
+        }
+        _ => {
+            "No steps of this test are stored: it did not run, or they were removed after the \
+             retention of the project."
+        }
+    }
 }
 
 /// Returns those of the runs of a test that are in the series of a report. Without a branch or an environment, the
@@ -159,6 +174,22 @@ fn parsed(id: &str) -> Result<Uuid, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::ReportStatus;
+
+    #[test]
+    fn a_test_without_instances_has_none_yet_or_none_any_more() {
+        let said =
+            |status, result| without_instance(&Report { result, status, ..Report::example() });
+        let running = said(ReportStatus::Running, Outcome::NotExecuted);
+        assert!(running.starts_with("No instance has finished yet."), "{running}");
+        for status in [ReportStatus::InReview, ReportStatus::Accepted] {
+            let failed = said(status, Outcome::Failed);
+            assert!(failed.contains("not stored any more"), "{failed}");
+        }
+        // An engine may have failed before the test ran.
+        let failed = said(ReportStatus::EngineExecutionFailure, Outcome::Error);
+        assert!(failed.contains("it did not run, or"), "{failed}");
+    }
 
     #[test]
     fn runs_of_a_branch_or_an_environment_are_of_another_series_than_those_without() {

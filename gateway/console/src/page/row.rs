@@ -3,15 +3,18 @@
 use maud::{Markup, html};
 
 use super::{
-    part::{OF_TEST, taken, ticket},
+    part::{OF_TEST, ticket},
     review::{Entry, FORM, reviewer},
 };
 use crate::{
     api::address,
     chart::{flaky, glyph, strip},
     record::{Cause, Outcome, Project, ReportEntry, ResultChange},
-    text::{clean, counted, plain, short_time},
+    text::{clean, counted, plain, short_time, taken},
 };
+
+/// Maximum number of results before that of an entry, in the interface.
+const HISTORY: usize = 10;
 
 /// The rows of a list.
 #[derive(Clone, Copy, Default)]
@@ -59,6 +62,11 @@ impl Rows<'_> {
                 input type="hidden" name="seenCause" form=(FORM) value=(entry.seen_cause(cause));
             }
         }
+    }
+
+    /// A field that leaves the judged tests of selected causes out of a judgement, for lists that leave them out.
+    pub(super) fn unreviewed(&self) -> Markup {
+        html! { @if self.judged.is_some() { input type="hidden" name="unreviewed" form=(FORM) value="true"; } }
     }
 
     /// A box with a label that selects all tests of the cause that a list is about. The page may show a part of
@@ -148,9 +156,22 @@ fn marks(report: &ReportEntry, project: Option<&Project>) -> Markup {
             }
             @if report.attempts > 1 { span.small { (report.attempts) " attempts" } }
             @if !report.change_reason.is_empty() { span.small.reason { (plain(&report.change_reason)) } }
-            @if report.change == ResultChange::Still && let Some(since) = report.failing_since {
-                span.small { "since " (short_time(since)) }
-            }
+            @if report.change == ResultChange::Still { (since(report)) }
+        }
+    }
+}
+
+/// Says since when a test has been failing. The interface knows the latest runs: a test that passed in none of them may
+/// have failed before.
+fn since(report: &ReportEntry) -> Markup {
+    let before = || report.history.chars().map(Outcome::of_letter);
+    let is_cut = before().count() >= HISTORY && before().all(|one| one != Outcome::Passed);
+    let failures = 1 + before().filter(|one| one.is_failure()).count();
+    html! {
+        @if is_cut {
+            span.small { "for at least " (counted(i64::try_from(failures).unwrap_or(i64::MAX), "run")) }
+        } @else if let Some(since) = report.failing_since {
+            span.small { "since " (short_time(since)) }
         }
     }
 }
@@ -158,6 +179,29 @@ fn marks(report: &ReportEntry, project: Option<&Project>) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_test_that_failed_in_all_runs_that_are_known_has_failed_for_at_least_as_many() {
+        let shown = |history: &str| {
+            let report: ReportEntry = serde_json::from_value(serde_json::json!({
+                "Id": "1", "TestCaseIdentifier": "pays", "TestCaseName": "pays", "Result": "Failed",
+                "Change": "Still", "Attempts": 1, "DurationInSec": 1, "Headline": "", "History": history,
+                "FailingSince": "2026-03-01T00:00:00Z", "IsMuted": false, "IsFlaky": false,
+                "ReviewedBy": null, "ReviewTime": null,
+            }))
+            .unwrap();
+            marks(&report, None).into_string()
+        };
+        for (history, runs) in [("FFFFFFFFFF", 11), ("FF-FFEFFCF", 9)] {
+            let html = shown(history);
+            assert!(html.contains(&format!(">for at least {runs} runs<")), "{history}: {html}");
+            assert!(!html.contains("since"), "{history}: {html}");
+        }
+        for history in ["PFFFFFFFFF", "FFFFFFFFF", "F"] {
+            let html = shown(history);
+            assert!(html.contains(">since <time") && !html.contains("for at"), "{history}: {html}");
+        }
+    }
 
     #[test]
     fn the_place_of_a_test_is_not_its_name() {

@@ -168,7 +168,7 @@ fn filters(page: &str, filter: &Filter, branch: Option<&str>, project: &Project)
     let of = |branch| address(page, &Filter { branch, ..filter.clone() });
     html! {
         form.filters action=(page) {
-            (Branch::field(branch, project, of))
+            (filter.branch.field(branch, project, of))
             @if let Some(environment) = &filter.environment {
                 input type="hidden" name="environmentId" value=(environment);
             }

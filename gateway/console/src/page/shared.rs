@@ -53,7 +53,8 @@ async fn page(
     let execution = api.get::<SharedExecution>(&place.api, &()).await?;
     let tab = query.filter.tab(&execution.changes);
     let is_running = execution.is_running();
-    let listing = Listing { place: &place, tab, query: &query };
+    let changes = execution.changes;
+    let listing = Listing { place: &place, tab, query: &query, changes, is_running };
     let results = results(&api, listing, false).await?;
     let body = html! {
         header #summary {
@@ -68,7 +69,7 @@ async fn page(
             (tabs(&place.page, &execution.changes, &execution.statistic, tab))
         }
         @if is_running { p { a.button href=(address(&place.page, &query)) { "Refresh" } } }
-        (results.section(listing, is_running, Rows::default()))
+        (results.section(listing, Rows::default()))
     };
     Ok(layout::open(&execution.test_set_name, &body))
 }

@@ -2,6 +2,7 @@
 //! last decision about it.
 
 mod cause;
+mod left;
 
 use axum::{
     Form, Router,
@@ -14,6 +15,7 @@ use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use self::left::{missing, nothing, progress};
 use super::{
     execution::path,
     paged::{Paged, unless_empty},
@@ -26,7 +28,7 @@ use crate::{
     layout::{Crumb, Page},
     record::{Cause, Project, ReportEntry, Summary},
     session::Session,
-    text::{counted, number, plain, short_time},
+    text::{plain, short_time},
 };
 
 /// Number of causes on a page.
@@ -49,6 +51,12 @@ impl Filter {
     fn all() -> Self {
         Self { all: Some("yes".to_owned()) }
     }
+
+    /// Returns the tests of a cause that are judged on its page. Those that are judged already are judged again only if
+    /// the list has judged causes.
+    fn scope<'a>(&self, cause: &'a Cause) -> Scope<'a> {
+        if self.all.is_some() { Scope::Whole(cause) } else { Scope::Unreviewed(cause) }
+    }
 }
 
 #[derive(Deserialize)]
@@ -56,6 +64,9 @@ struct View {
     /// Fingerprint of the cause; by default the first one of the list.
     #[serde(default, deserialize_with = "unless_empty")]
     cause: Option<String>,
+    /// Fingerprint of the cause whose judgement is announced.
+    #[serde(default, deserialize_with = "unless_empty")]
+    judged: Option<String>,
 }
 
 /// The address of a cause in a list.
@@ -64,6 +75,15 @@ struct At<'a> {
     cause: &'a str,
     #[serde(flatten)]
     list: &'a Paged<Filter>,
+}
+
+/// The address of a list after the judgement of a cause.
+#[derive(Serialize)]
+struct After<'a> {
+    #[serde(flatten)]
+    list: &'a Paged<Filter>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    judged: Option<&'a str>,
 }
 
 /// The query of the failures that are triaged.
@@ -80,10 +100,10 @@ async fn page(
     session: Session,
     Path(id): Path<Uuid>,
     Query(list): Query<Paged<Filter>>,
-    Query(View { cause }): Query<View>,
+    Query(view): Query<View>,
     Query(announcement): Query<Announcement>,
 ) -> Result<Response, Failure> {
-    show(&session, id, (list, cause), &announcement, None).await
+    show(&session, id, (list, view), &announcement, None).await
 }
 
 /// Judges the tests of a cause, and goes on to the next one.
@@ -91,21 +111,23 @@ async fn judge(
     session: Session,
     Path(id): Path<Uuid>,
     Query(list): Query<Paged<Filter>>,
-    Query(View { cause }): Query<View>,
+    Query(view): Query<View>,
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Result<Response, Failure> {
     let entry = Entry::read(pairs).among(None, Some("false".to_owned()));
+    let judged = entry.selected.first().cloned();
     match entry.send(&session.api, &path(id), None).await? {
         Ok(reviewed) => {
             // The causes that are left of the page. A list with the judged ones would begin with them again.
             let left = Paged { filter: Filter::default(), cursor: list.cursor };
-            let next = address(&format!("/executions/{id}/triage"), &left);
+            let after = After { list: &left, judged: judged.as_deref() };
+            let next = address(&format!("/executions/{id}/triage"), &after);
             Ok(Redirect::to(&reviewed.announced_on(&next)).into_response())
         }
         Err(entry) => {
             let refusal = entry.refusal();
             let announcement = Announcement::default();
-            let page = show(&session, id, (list, cause), &announcement, Some(entry)).await?;
+            let page = show(&session, id, (list, view), &announcement, Some(entry)).await?;
             Ok((refusal, page).into_response())
         }
     }
@@ -138,7 +160,7 @@ fn is_among(causes: &[Cause], fingerprint: &str) -> bool {
 async fn show(
     Session { api, user }: &Session,
     id: Uuid,
-    (list, asked): (Paged<Filter>, Option<String>),
+    (list, View { cause: asked, judged }): (Paged<Filter>, View),
     announcement: &Announcement,
     refused: Option<Entry>,
 ) -> Result<Response, Failure> {
@@ -160,8 +182,12 @@ async fn show(
         if current.is_some_and(is_asked) { (refused, None) } else { (None, refused) };
 
     let triage = format!("/executions/{id}/triage");
-    let of = |cause: &Cause| address(&triage, &At { cause: &cause.fingerprint, list: &list });
+    let at_cause = |cause: &str| address(&triage, &At { cause, list: &list });
+    let of = |cause: &Cause| at_cause(&cause.fingerprint);
     let here = current.map_or_else(|| address(&triage, &list), of);
+    // A judgement that is taken back is changed on the page of its own cause.
+    let taken_back = judged.as_deref().map_or_else(|| here.clone(), at_cause);
+    let previous = at.checked_sub(1).and_then(|at| causes.get(at)).map(of);
     let following = match (causes.get(at + 1), &next) {
         (Some(next), _) => Some(of(next)),
         (None, Some(cursor)) => Some(address(&triage, &list.at(Some(cursor.clone())))),
@@ -172,17 +198,9 @@ async fn show(
             h1 { "Triage" }
             (progress(&summary))
             (others(&triage, &list.filter))
-            nav.walk aria-label="Causes" {
-                @if let Some(previous) = at.checked_sub(1).and_then(|at| causes.get(at)) {
-                    a.button rel="prev" href=(of(previous)) { "‹ Previous" }
-                }
-                a.button rel="up" href=(format!("/executions/{id}")) { "Execution" }
-                @if let Some(following) = following {
-                    a.button rel="next" href=(following) { "Next ›" }
-                }
-            }
+            (walk(id, previous.as_deref(), following.as_deref()))
         }
-        (announcement.show(&id.to_string(), &here))
+        (announcement.show(&id.to_string(), &taken_back))
         @if let Some(problem) = discarded.and_then(|entry| entry.problem) {
             p.alert role="alert" { "The judgement is not saved, and its cause is not listed any more: " (plain(&problem)) }
         } @else if is_missing { (missing(current)) }
@@ -197,10 +215,10 @@ async fn show(
                     (cause::example(cause, id))
                     (cause::decision(before.as_ref(), &project))
                     @let entry = refused.unwrap_or_else(|| Entry::like(before.as_ref()));
-                    (review::form(user, &here, Scope::Whole(cause), &entry))
+                    (review::form(user, &here, list.filter.scope(cause), &entry))
                 }
             },
-            None => p.empty { (nothing(&list)) },
+            None => (nothing(&list, &summary)),
         }
         (list.pager(&triage, next.as_deref()))
     };
@@ -211,6 +229,17 @@ async fn show(
     Ok(Page { user, title, trail, body }.into_response())
 }
 
+/// Links to the causes before and after one, and to the execution.
+fn walk(id: Uuid, previous: Option<&str>, following: Option<&str>) -> Markup {
+    html! {
+        nav.walk aria-label="Causes" {
+            @if let Some(previous) = previous { a.button rel="prev" href=(previous) { "‹ Previous" } }
+            a.button rel="up" href=(format!("/executions/{id}")) { "Execution" }
+            @if let Some(following) = following { a.button rel="next" href=(following) { "Next ›" } }
+        }
+    }
+}
+
 /// Links to the judged causes, or back to those that are left.
 fn others(triage: &str, filter: &Filter) -> Markup {
     html! {
@@ -218,24 +247,6 @@ fn others(triage: &str, filter: &Filter) -> Markup {
             @if filter.all.is_none() { a href=(address(triage, &Filter::all())) { "Judged causes too" } }
             @else { a href=(triage) { "Only causes to review" } }
         }
-    }
-}
-
-/// Says that the cause that was asked for is not listed, and which one is shown.
-fn missing(shown: Option<&Cause>) -> Markup {
-    html! {
-        p.alert role="status" {
-            "The cause of this address is not in this list: its failures may be muted since, or on another page."
-            @if shown.is_some() { " The first cause of the list is shown." }
-        }
-    }
-}
-
-fn nothing(list: &Paged<Filter>) -> &'static str {
-    match (&list.filter.all, &list.cursor) {
-        (None, None) => "No failure needs a review.",
-        (None, Some(_)) => "No failure of this page and those after it needs a review.",
-        (Some(_), _) => "No failure has a cause that is not muted.",
     }
 }
 
@@ -250,15 +261,4 @@ async fn before(
     let query = [("fingerprint", cause.fingerprint.as_str()), ("limit", "50")];
     let reports = api.list::<ReportEntry>(&reports, &query).await?.items;
     Ok(reports.into_iter().find(|report| report.status.is_judged()))
-}
-
-fn progress(summary: &Summary) -> Markup {
-    let (left, muted) = (summary.changes.unreviewed, summary.changes.muted);
-    let failing = summary.execution.statistic.failures() - muted;
-    html! {
-        span.dim #left {
-            @if left == 0 { "All " (counted(failing, "failure")) " are judged" }
-            @else { (number(left)) " of " (number(failing)) " left" }
-        }
-    }
 }

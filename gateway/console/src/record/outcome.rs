@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 /// The result of a test, or that there is none.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     Passed,
     Failed,
     Error,
@@ -58,11 +58,12 @@ impl Outcome {
     }
 
     /// Returns whether the test has run, so that it has taken some time.
-    pub(crate) fn has_run(self) -> bool {
+    pub fn has_run(self) -> bool {
         !matches!(self, Self::Canceled | Self::NotExecuted | Self::Absent)
     }
 
-    pub(crate) fn label(self) -> &'static str {
+    /// Returns the label of the result of a test.
+    pub fn label(self) -> &'static str {
         match self {
             Self::Canceled => "Skipped",
             Self::NotExecuted => "Not executed",
@@ -73,7 +74,7 @@ impl Outcome {
 
     /// Returns the label of the result of an execution, of which some tests failed and others may have
     /// had an error.
-    pub(crate) fn summary(self) -> &'static str {
+    pub fn summary(self) -> &'static str {
         match self {
             Self::Error => Self::Failed.label(),
             Self::Canceled => self.name(),

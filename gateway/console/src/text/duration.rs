@@ -1,5 +1,7 @@
 //! Durations as people read them.
 
+use crate::record::Outcome;
+
 /// Returns a duration in seconds as text, such as `340 ms`, `8.2 s`, `12 min 04 s` or `3 h 05 min`.
 #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
 pub fn duration(seconds: f64) -> String {
@@ -14,6 +16,16 @@ pub fn duration(seconds: f64) -> String {
         3_599_500..172_800_000 => format!("{} h {:02} min", whole / 3600, whole % 3600 / 60),
         _ => format!("{} d {} h", whole / 86_400, whole % 86_400 / 3600),
     }
+}
+
+/// Returns how long a test or a step has taken, unless it did not run.
+pub fn taken(outcome: Outcome, seconds: f64) -> String {
+    if outcome.has_run() { duration(seconds) } else { "–".to_owned() }
+}
+
+/// Returns the duration of an execution, unless it is not known.
+pub fn duration_if_known(seconds: f64) -> Option<String> {
+    (seconds > 0.0).then(|| duration(seconds))
 }
 
 #[cfg(test)]
@@ -40,5 +52,14 @@ mod tests {
         ] {
             assert_eq!(duration(seconds), expected, "{seconds}");
         }
+    }
+
+    #[test]
+    fn nothing_has_taken_no_time_that_did_not_run_or_has_no_times() {
+        assert_eq!(
+            (taken(Outcome::Passed, 0.0), taken(Outcome::Canceled, 0.0)),
+            ("0 ms".into(), "–".into())
+        );
+        assert_eq!((duration_if_known(0.0), duration_if_known(0.5)), (None, Some("500 ms".into())));
     }
 }

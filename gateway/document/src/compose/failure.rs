@@ -34,14 +34,11 @@ fn of_test(failure: Failure, blocks: &mut Vec<Block>) {
 fn of_step(step: Step, blocks: &mut Vec<Block>) {
     let is_failure = step.result.tone == Tone::Fail;
     let label = |part: &str| format!("Step {}: {part}", step.number);
+    let facts = [step.result.label.to_lowercase(), step.duration];
+    let facts: Vec<_> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
     blocks.push(Block::Badge {
         tone: step.result.tone,
-        text: format!(
-            "Step {}: {}, {}",
-            step.number,
-            step.result.label.to_lowercase(),
-            step.duration
-        ),
+        text: format!("Step {}: {}", step.number, facts.join(", ")),
     });
     blocks.extend(text(&label("input"), Tone::Plain, step.input));
     blocks.extend(text(&label("expected result"), Tone::Plain, step.expected));

@@ -1,6 +1,7 @@
 //! Reviewing test reports.
 
 mod concurrent;
+mod left;
 mod order;
 mod undo;
 

@@ -22,7 +22,8 @@ impl Reader {
 
     /// Sends the form of a page as it was read, filled in.
     async fn judge(&self, path: &str, page: &str, fields: &[(&str, &str)]) -> Answer {
-        let kept = ["seen", "seenCause", "whole"].map(|name| (name, values(page, name)));
+        let kept =
+            ["seen", "seenCause", "whole", "unreviewed"].map(|name| (name, values(page, name)));
         let kept = kept
             .iter()
             .flat_map(|(name, values)| values.iter().map(move |value| (*name, value.as_str())));
@@ -174,6 +175,34 @@ async fn a_bulk_judgement_of_tests_that_were_judged_since_keeps_what_was_typed()
     // A test that nobody has judged since is judged.
     let fields = [both[0], ("status", "Accepted")];
     grace.judge(&path, &old, &fields).await.expect(303);
+}
+
+#[tokio::test]
+async fn a_bulk_judgement_that_is_sent_again_keeps_the_texts_of_the_tests_where_it_has_none() {
+    let customer = Customer::new().await;
+    let grace = Reader::new(&customer).await;
+    let (execution, at) = grace.upload(&junit(REFUSED, REFUSED)).await;
+    let path = format!("/executions/{}", id(&execution));
+    let old = grace.page(&path).await;
+    let selected = values(&old, "report");
+    let theirs = [
+        ("report", &*selected[1]),
+        ("status", "Rejected"),
+        ("ticket", "SHOP-1"),
+        ("comment", "a real bug"),
+    ];
+    grace.judge(&path, &old, &theirs).await.expect(303);
+
+    let both = [("report", &*selected[0]), ("report", &*selected[1]), ("status", "Accepted")];
+    let refused = grace.judge(&path, &old, &both).await;
+    let refused = String::from_utf8(refused.expect(409).body.clone()).unwrap();
+    assert!(refused.contains("Empty fields keep what tests have."), "{refused}");
+    grace.judge(&path, &refused, &both).await.expect(303);
+    let stored = grace.api().get(&format!("{at}/reports?status=Accepted")).await.ok();
+    assert_eq!(stored.as_array().unwrap().len(), 2);
+    let stored = stored.as_array().unwrap().iter().find(|report| id(report) == selected[1]);
+    let stored = stored.unwrap();
+    assert_eq!((&stored["Ticket"], &stored["Comment"]), (&"SHOP-1".into(), &"a real bug".into()));
 }
 
 #[tokio::test]

@@ -2,9 +2,11 @@
 
 mod audit;
 mod causes;
+mod draft;
+mod keys;
+mod left;
 mod undo;
 
-use assay_testkit::eventually;
 use fantoccini::Locator;
 use serde_json::{Value, json};
 
@@ -94,46 +96,6 @@ async fn the_box_of_a_cause_selects_all_of_its_tests() {
         assert_eq!(reader.judged(&at, "Accepted").await, NAMES);
         browser.client.clone().close().await.unwrap();
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn keys_act_on_the_row_with_the_focus_and_only_while_the_form_is_shown() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, at) = reader.upload(&report()).await;
-    let browser = Browser::open().await;
-    reader.open(&browser, &format!("/executions/{}", id(&execution))).await;
-
-    browser.run("document.querySelectorAll('.row.test a')[2].focus()").await;
-    browser.press_here("x").await;
-    browser.read_until("#selected", |text| text == "1 selected").await;
-    let checked = "return document.querySelectorAll('.row.test')[2].querySelector('input').checked";
-    assert_eq!(browser.run(checked).await, json!(true));
-    browser.press_here("j").await;
-    let focused = browser.client.active_element().await.unwrap();
-    assert_eq!(focused.text().await.unwrap(), "t4");
-
-    browser.run("document.activeElement.blur()").await;
-    browser.press_here("kx").await;
-    browser.find("#review[hidden]").await;
-    browser.press_here("a").await;
-    browser.press_here("j").await;
-    assert!(reader.judged(&at, "Accepted").await.is_empty(), "the form is hidden");
-
-    // A browser restores the boxes of a page that it goes back to.
-    browser.press_here("x").await;
-    browser.read_until("#selected", |text| text == "1 selected").await;
-    browser.click(".row.test a").await;
-    browser.find(".walk").await;
-    browser.client.back().await.unwrap();
-    eventually("the form of the restored boxes", || async {
-        let restored = "const boxes = document.querySelectorAll('[name=report]:checked').length;
-             return [boxes > 0, document.querySelector('#review').hidden]";
-        let state = browser.client.execute(restored, Vec::new()).await.ok()?;
-        (state == json!([true, false]) || state == json!([false, true])).then_some(())
-    })
-    .await;
-    browser.client.clone().close().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

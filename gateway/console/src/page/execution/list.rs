@@ -36,7 +36,7 @@ pub(super) async fn read(
     listing: Listing<'_>,
     is_judged: bool,
 ) -> Result<Results, Failure> {
-    let Listing { place, tab, query } = listing;
+    let Listing { place, tab, query, .. } = listing;
     let page = Paged { filter: query.filter.of_interface(tab), cursor: query.cursor.clone() };
     let reports: List<ReportEntry> =
         api.list(&format!("{}/reports", place.api), &page.listed(RESULTS)).await?;
@@ -47,7 +47,7 @@ pub(super) async fn read(
 
 /// Returns the cause that a list is about.
 async fn whole(api: &Api, listing: Listing<'_>) -> Result<Option<Cause>, Failure> {
-    let Listing { place, tab, query } = listing;
+    let Listing { place, tab, query, .. } = listing;
     if query.filter.fingerprint.is_none() {
         return Ok(None);
     }
@@ -57,14 +57,16 @@ async fn whole(api: &Api, listing: Listing<'_>) -> Result<Option<Cause>, Failure
 }
 
 impl Results {
-    pub(super) fn section(&self, listing: Listing<'_>, is_running: bool, rows: Rows<'_>) -> Markup {
+    pub(super) fn section(&self, listing: Listing<'_>, rows: Rows<'_>) -> Markup {
         let Self { reports, whole } = self;
-        let Listing { place, tab, query } = listing;
+        let Listing { place, tab, query, is_running, .. } = listing;
         let (page, filter) = (&place.page, &query.filter);
         let rows = Rows { with_headline: filter.fingerprint.is_none(), ..rows };
         let is_part = query.cursor.is_some() || reports.next.is_some();
+        let is_unreviewed = filter.unreviewed.is_some();
+        let of_cause = |cause: &Cause| if is_unreviewed { cause.unreviewed } else { cause.count };
         let count = if is_part {
-            whole.as_ref().map(|cause| cause.count)
+            whole.as_ref().map(of_cause)
         } else {
             i64::try_from(reports.items.len()).ok()
         };
@@ -73,6 +75,7 @@ impl Results {
                 (headline(page, tab, &reports.items))
                 (rows.whole_cause(fingerprint, count, "All tests of this list"))
                 @if let Some(cause) = whole { (rows.seen(cause)) }
+                @if is_unreviewed { (rows.unreviewed()) }
             }
             @else { (tools(place, tab, filter)) }
             @if reports.items.is_empty() { (query.nothing(nothing(tab, filter, is_running))) }
@@ -152,6 +155,7 @@ fn meaning(tab: Tab) -> &'static str {
 fn nothing(tab: Tab, filter: &Filter, is_running: bool) -> &'static str {
     match tab {
         _ if filter.is_narrow() => "No test matches these filters.",
+        _ if filter.fingerprint.is_some() => "No failure of this part with this cause is stored.",
         _ if is_running => "No results yet. They appear as they arrive.",
         Tab::Flaky => "No flaky tests.",
         Tab::Fixed => "Nothing is fixed that failed before.",

@@ -33,17 +33,12 @@ pub(in crate::page) async fn results(
 
 impl Results {
     /// Shows the results. `rows` says whether they can be judged.
-    pub(in crate::page) fn section(
-        &self,
-        listing: Listing<'_>,
-        is_running: bool,
-        rows: Rows<'_>,
-    ) -> Markup {
+    pub(in crate::page) fn section(&self, listing: Listing<'_>, rows: Rows<'_>) -> Markup {
         let from = listing.query.encode(listing.tab);
         let rows = Rows { below: &listing.place.reports, from: &from, ..rows };
         match &self.0 {
             Found::ByCause(causes) => causes.section(listing, rows),
-            Found::List(results) => results.section(listing, is_running, rows),
+            Found::List(results) => results.section(listing, rows),
         }
     }
 }

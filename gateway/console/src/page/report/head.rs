@@ -10,12 +10,12 @@ use crate::{
         classification,
         execution::Filter,
         paged::Paged,
-        part::{OF_TEST, facts, result_badge, subject, taken, ticket},
+        part::{OF_TEST, facts, result_badge, subject, ticket},
         review::reviewer,
         row::identifier,
     },
     record::{Outcome, Position, Project, Report, ResultChange, TestCaseRun},
-    text::{duration, exact_time, long_time, number, plain, tooltip_time},
+    text::{duration, exact_time, long_time, number, plain, taken, tooltip_time},
 };
 
 /// Number of runs in the history.

@@ -8,9 +8,9 @@ use super::{content, view::View};
 use crate::{
     api::{List, address},
     chart::{glyph, strip},
-    page::{paged::shown_of, part::taken},
+    page::paged::shown_of,
     record::{Attempt, Instance, InstanceEntry, Outcome, Report, Step},
-    text::{Allowance, Link, ansi, counted, link, number, plain},
+    text::{Allowance, Link, ansi, counted, link, number, plain, taken},
 };
 
 /// Maximum number of steps on the page, and of those before the first one that failed.

@@ -24,6 +24,8 @@ pub(in crate::page) struct Entry {
     /// Change of the test reports that causes select, and whether they are muted.
     change: Option<String>,
     muted: Option<bool>,
+    /// Whether causes select only the test reports that need a review. By default, they select all.
+    unreviewed: Option<bool>,
     /// The test reports and the causes that the page has shown, with their versions.
     seen: Vec<String>,
     seen_causes: Vec<String>,
@@ -54,6 +56,8 @@ struct Review<'a> {
     change: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     muted: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unreviewed: Option<bool>,
     status: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     comment: Option<&'a str>,
@@ -103,6 +107,7 @@ impl Entry {
                 "cause" => entry.causes.push(value),
                 "seen" => entry.seen.push(value),
                 "seenCause" => entry.seen_causes.push(value),
+                "unreviewed" => entry.unreviewed = Some(true),
                 "whole" => entry.is_whole = true,
                 "status" => entry.status = value,
                 // Forms separate lines by both characters.
@@ -215,6 +220,7 @@ impl Entry {
             causes: &self.causes,
             change: self.change.as_deref().filter(|_| has_causes),
             muted: self.muted.filter(|_| has_causes),
+            unreviewed: self.unreviewed.filter(|_| has_causes),
             status: &self.status,
             comment: self.text(self.comment.as_deref(), comment),
             ticket: self.text(self.ticket.as_deref(), ticket),

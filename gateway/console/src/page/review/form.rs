@@ -7,7 +7,7 @@ use crate::{
     api::List,
     claims::Claims,
     record::{Cause, FailureMatch, Permission, Report, ReportStatus},
-    text::{clean, counted, plain, short_time},
+    text::{clean, counted, number, plain, short_time},
 };
 
 /// Beginning of the reason of the interface.
@@ -38,6 +38,8 @@ pub(in crate::page) enum Scope<'a> {
     Cause(&'a List<FailureMatch>),
     /// All of this cause that are not muted.
     Whole(&'a Cause),
+    /// Those of this cause that need a review.
+    Unreviewed(&'a Cause),
     /// This one.
     One(&'a Report),
 }
@@ -45,12 +47,27 @@ pub(in crate::page) enum Scope<'a> {
 impl Scope<'_> {
     /// Returns whether there may be judgements to take back.
     fn may_be_judged(&self) -> bool {
-        !matches!(self, Self::One(report) if !report.status.is_judged())
+        match self {
+            Self::Unreviewed(_) => false,
+            Self::One(report) => report.status.is_judged(),
+            Self::Selected | Self::Cause(_) | Self::Whole(_) => true,
+        }
     }
 
     /// Returns whether there may be failures to mute.
     fn may_fail(&self) -> bool {
         !matches!(self, Self::One(report) if !report.result.is_failure())
+    }
+
+    /// Says what a judgement does that is sent again although there is another one since.
+    fn again(&self) -> &'static str {
+        match self {
+            Self::One(_) => "to replace the other one, with its comment and its ticket",
+            Self::Unreviewed(_) => "to judge the tests that are left",
+            Self::Selected | Self::Cause(_) | Self::Whole(_) => {
+                "to replace the other one; its comment and its ticket stay where a field is empty"
+            }
+        }
     }
 }
 
@@ -63,12 +80,12 @@ pub(in crate::page) fn form(user: &Claims, here: &str, scope: Scope<'_>, entry: 
             @if !is_sticky { h2 { "Review" } }
             form.review-form.bulk[is_sticky] id=(FORM) aria-label="Review" method="post" action=(here)
             {
-                (refusal(entry))
+                (refusal(scope, entry))
                 (reports(scope, entry))
                 @if is_bulk { (text_field("comment", "Comment", 4000, entry.comment.as_deref())) }
                 @else { (comment(entry)) }
                 (text_field("ticket", "Ticket", 255, entry.ticket.as_deref()))
-                @if is_bulk && !entry.is_conflict { p.hint { "Empty fields keep what tests have." } }
+                @if is_bulk { p.hint { "Empty fields keep what tests have." } }
                 @else { input type="hidden" name="whole" value="true"; }
                 @if user.may(Permission::Accept) && scope.may_fail() { (mute(scope, entry)) }
                 div.buttons { @for (status, label, key, permissions) in JUDGEMENTS {
@@ -83,15 +100,14 @@ pub(in crate::page) fn form(user: &Claims, here: &str, scope: Scope<'_>, entry: 
 }
 
 /// The reason why the last judgement was refused.
-fn refusal(entry: &Entry) -> Markup {
+fn refusal(scope: Scope<'_>, entry: &Entry) -> Markup {
     html! {
         @if let Some(problem) = &entry.problem {
             p.alert role="alert" {
                 @if entry.is_conflict {
                     "Reviewed since this page was shown: "
                     (plain(problem.trim_start_matches(CHANGED))) ". Your judgement, "
-                    b { (plain(&entry.status)) } ", is not saved. Send it again to replace the other one, with \
-                    its comment and its ticket."
+                    b { (plain(&entry.status)) } ", is not saved. Send it again " (scope.again()) "."
                 } @else { (plain(problem)) }
             }
         }
@@ -102,15 +118,30 @@ fn reports(scope: Scope<'_>, entry: &Entry) -> Markup {
     html! {
         @match scope {
             Scope::Selected | Scope::Cause(_) => output #selected { "Selected tests" },
-            Scope::Whole(cause) => {
-                input type="hidden" name="cause" value=(cause.fingerprint);
-                input type="hidden" name="seenCause" value=(entry.seen_cause(cause));
+            Scope::Whole(cause) => (whole(cause, entry)),
+            Scope::Unreviewed(cause) => {
+                (whole(cause, entry))
+                input type="hidden" name="unreviewed" value="true";
+                @if cause.unreviewed < cause.count {
+                    p.hint {
+                        "Only for the " (counted(cause.unreviewed, "test")) " to review of these "
+                        (number(cause.count)) "."
+                    }
+                }
             }
             Scope::One(report) => {
                 input type="hidden" name="report" value=(report.id);
                 input type="hidden" name="seen" value=(entry.seen(&report.id, &report.data_version));
             }
         }
+    }
+}
+
+/// The fields of a judgement of a cause.
+fn whole(cause: &Cause, entry: &Entry) -> Markup {
+    html! {
+        input type="hidden" name="cause" value=(cause.fingerprint);
+        input type="hidden" name="seenCause" value=(entry.seen_cause(cause));
     }
 }
 
@@ -174,5 +205,60 @@ fn preview(matches: &List<FailureMatch>) -> Markup {
                 }
             } }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(scope: Scope<'_>, entry: &Entry) -> String {
+        let user = serde_json::json!({"permissions": "Accept, Reject", "iat": 0, "exp": 1});
+        let user: Claims = serde_json::from_value(user).unwrap();
+        form(&user, "/here", scope, entry).into_string()
+    }
+
+    fn refused() -> Entry {
+        let mut entry = Entry::read(Vec::new());
+        entry.problem = Some(format!("{CHANGED}“pays” is Rejected"));
+        entry.is_conflict = true;
+        entry
+    }
+
+    fn cause(count: i64, unreviewed: i64) -> Cause {
+        serde_json::from_value(serde_json::json!({
+            "Fingerprint": "ab", "Headline": "", "Count": count, "Variants": 1,
+            "Unreviewed": unreviewed, "DataVersion": "7", "Reports": [],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn empty_fields_of_many_tests_keep_their_texts_after_another_judgement_too() {
+        let (hint, whole) = ("Empty fields keep what tests have.", "name=\"whole\"");
+        let report = Report::example();
+        for entry in [Entry::default(), refused()] {
+            let many = shown(Scope::Selected, &entry);
+            assert!(many.contains(hint) && !many.contains(whole), "{many}");
+            let one = shown(Scope::One(&report), &entry);
+            assert!(!one.contains(hint) && one.contains(whole), "{one}");
+        }
+        let alert = shown(Scope::Selected, &refused());
+        assert!(alert.contains("its ticket stay where a field is empty."), "{alert}");
+        let alert = shown(Scope::One(&report), &refused());
+        assert!(alert.contains("replace the other one, with its comment"), "{alert}");
+    }
+
+    #[test]
+    fn a_judgement_of_what_is_left_of_a_cause_says_of_how_many_tests() {
+        let (left, field) = (cause(5, 3), "name=\"unreviewed\"");
+        let html = shown(Scope::Unreviewed(&left), &refused());
+        assert!(html.contains("Only for the 3 tests to review of these 5."), "{html}");
+        assert!(html.contains(field) && html.contains("judge the tests that are left."), "{html}");
+        assert!(!html.contains(">Reset<"), "nothing of them is judged: {html}");
+        let html = shown(Scope::Unreviewed(&cause(5, 5)), &Entry::default());
+        assert!(html.contains(field) && !html.contains("Only for"), "{html}");
+        let html = shown(Scope::Whole(&left), &Entry::default());
+        assert!(!html.contains(field) && html.contains(">Reset<"), "{html}");
     }
 }

@@ -17,12 +17,12 @@ use crate::{
     page::{
         execution::{Filter, Place},
         paged::{Paged, shown_of, unless_empty},
-        part::{OF_TEST, result_badge, taken},
+        part::{OF_TEST, result_badge},
         report::{content::ContentQuery, steps::steps},
         row::identifier,
     },
     record::{Attempt, SharedInstance},
-    text::{clean, link, number, plain},
+    text::{clean, link, number, plain, taken},
 };
 
 /// Maximum number of instances that can be chosen on the page.

@@ -34,12 +34,14 @@ impl Selection {
     }
 }
 
-/// Causes that select reports, of all changes or of one, muted or not.
+/// Causes that select reports, of all changes or of one, muted or not, judged or not.
 #[derive(Default)]
 pub(super) struct Causes {
     pub(super) fingerprints: Vec<Fingerprint>,
     pub(super) change: Option<String>,
     pub(super) muted: Option<bool>,
+    /// Whether only the reports are selected that need a review.
+    pub(super) unreviewed: bool,
 }
 
 /// A review of several reports.
@@ -108,7 +110,8 @@ impl Causes {
             Vec::new()
         });
         let change = Some(input.change()).filter(|change| *change != ResultChange::Unspecified);
-        Self { fingerprints, change: change.map(name_of), muted: input.muted }
+        let unreviewed = input.unreviewed.unwrap_or_default();
+        Self { fingerprints, change: change.map(name_of), muted: input.muted, unreviewed }
     }
 
     /// The fingerprints as they are stored.

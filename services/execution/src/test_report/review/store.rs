@@ -8,6 +8,7 @@ use assay_ledger::{
         path::TestReportPath,
         store::{find, get},
     },
+    verdict::store::UNREVIEWED,
 };
 use assay_proto::{
     CustomerId, ExecutionId, Fault, InputColumns, KnownFailureId, ReviewId, TestReportId,
@@ -63,12 +64,17 @@ pub(super) async fn save(
     Ok(())
 }
 
-/// The condition that a report has one of the ids `$3`, or one of the causes `$4` and the change `$5`, and
-/// is muted or not.
-const LISTED: &str = "(id = any($3) or id = any(array(
-        select test_report_id from kept_failure
-        where customer_id = $1 and execution_id = $2 and fingerprint = any($4)
-    )) and ($5::text is null or change = $5) and ($6::bool is null or is_muted = $6))";
+/// Returns the condition that a report `r` has one of the ids `$3`, or one of the causes `$4` and the change `$5`, and
+/// is muted or not. Of the causes, it may select only the reports that need a review, by `$7`.
+fn listed() -> String {
+    format!(
+        "(id = any($3) or id = any(array(
+             select test_report_id from kept_failure
+             where customer_id = $1 and execution_id = $2 and fingerprint = any($4)
+         )) and ($5::text is null or change = $5) and ($6::bool is null or is_muted = $6)
+            and (not $7::bool or {UNREVIEWED}))"
+    )
+}
 
 /// Lists the selected reports of a locked execution that have ended without being canceled, with
 /// their versions.
@@ -79,8 +85,8 @@ pub(super) async fn selected(
     selection: &Selection,
 ) -> Result<Vec<Locked>, Fault> {
     let condition = match selection {
-        Selection::Result(_) => "result = $3",
-        Selection::Listed(..) => LISTED,
+        Selection::Result(_) => "result = $3".to_owned(),
+        Selection::Listed(..) => listed(),
     };
     let reports = sqlx::query_as(AssertSqlSafe(format!(
         "select id, revision from test_report r
@@ -92,7 +98,8 @@ pub(super) async fn selected(
     let reports = match selection {
         Selection::Result(result) => reports.bind(name_of(*result)),
         Selection::Listed(ids, causes) => {
-            reports.bind(ids).bind(causes.bytes()).bind(&causes.change).bind(causes.muted)
+            let reports = reports.bind(ids).bind(causes.bytes()).bind(&causes.change);
+            reports.bind(causes.muted).bind(causes.unreviewed)
         }
     };
     Ok(reports.persistent(false).fetch_all(&mut **tx).await?)

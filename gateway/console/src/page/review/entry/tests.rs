@@ -35,6 +35,15 @@ fn causes_are_judged_as_the_list_shows_them() {
 }
 
 #[test]
+fn judged_tests_of_a_cause_are_left_out_if_the_form_says_so() {
+    let pairs = [("cause", "ab"), ("unreviewed", "true"), ("status", "Accepted")];
+    let expected = r#"{"Causes":["ab"],"Unreviewed":true,"Status":"Accepted"}"#;
+    assert_eq!(review_of(&pairs), expected);
+    let named = [("report", "1"), ("unreviewed", "true"), ("status", "Accepted")];
+    assert_eq!(review_of(&named), r#"{"Reports":["1"],"Status":"Accepted"}"#);
+}
+
+#[test]
 fn a_mute_ends_with_the_day_of_the_reader() {
     let pairs = [("report", "1"), ("until", "2026-12-24"), ("untilOffset", "480")];
     let review = review_of(&pairs);
