@@ -61,8 +61,31 @@ pub async fn verify(
     let (execution, catalog) = (connect(execution).await?, connect(catalog).await?);
     let (executions, differences) = assay_execution::verify(&execution, &mut report).await?;
     let (projects, of_catalog) =
-        assay_catalog::verify(&catalog, &Executions(execution), Wrong::Kept, &mut report).await?;
-    Ok(Compared { executions, projects, differences: differences + of_catalog })
+        assay_catalog::verify(&catalog, &Executions(execution.clone()), Wrong::Kept, &mut report)
+            .await?;
+    let of_retention = compare_retentions(&execution, &catalog, Wrong::Kept, &mut report).await?;
+    let differences = differences + of_catalog + of_retention;
+    Ok(Compared { executions, projects, differences })
+}
+
+/// Compares how long results are kept with what the catalog has. Returns the number of differences.
+async fn compare_retentions(
+    execution: &PgPool,
+    catalog: &PgPool,
+    wrong: Wrong,
+    mut report: impl FnMut(&dyn Display),
+) -> Result<u64> {
+    let (mut differences, mut after) = (0, None);
+    loop {
+        let known = assay_catalog::retentions(catalog, after).await?;
+        let Some(last) = known.last() else { return Ok(differences) };
+        after = Some((last.customer, last.project));
+        let repairs = wrong == Wrong::Repaired;
+        for difference in assay_execution::compare_retentions(execution, &known, repairs).await? {
+            report(&difference);
+            differences += 1;
+        }
+    }
 }
 
 /// Recomputes stored execution data from the results, and the catalog from both. Returns the number of
@@ -70,7 +93,8 @@ pub async fn verify(
 pub async fn rebuild(execution: &SecretString, catalog: &SecretString) -> Result<u64> {
     let (execution, catalog) = (connect(execution).await?, connect(catalog).await?);
     let repaired = assay_execution::rebuild(&execution).await?;
+    let of_retention = compare_retentions(&execution, &catalog, Wrong::Repaired, |_| ()).await?;
     let source = Executions(execution);
     let (_, of_catalog) = assay_catalog::verify(&catalog, &source, Wrong::Repaired, |_| ()).await?;
-    Ok(repaired + of_catalog)
+    Ok(repaired + of_retention + of_catalog)
 }

@@ -67,7 +67,7 @@ pub use self::{
     opening::Openings,
     purge::purge,
     secrets::reseal,
-    verify::{Executed, Source, Wrong, verify},
+    verify::{Executed, Source, Wrong, retentions, verify},
 };
 
 /// Maximum size of a message with the test cases of a set, in bytes. It fits the ids of all test cases

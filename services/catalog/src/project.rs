@@ -93,7 +93,8 @@ impl project_service_server::ProjectService for ProjectService {
             )?,
         )
         .await?;
-        if project.retention_in_days != current.retention_in_days {
+        // Each change of a project with a retention time repeats it, so that it repairs a service that has missed it.
+        if project.retention_in_days.is_some() || current.retention_in_days.is_some() {
             publish(&mut tx, &retention(customer, &project)?).await?;
         }
         tx.commit().await.map_err(Fault::from)?;

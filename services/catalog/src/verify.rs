@@ -9,7 +9,7 @@ mod store;
 use std::{collections::BTreeMap, fmt::Display};
 
 use assay_database::begin;
-use assay_events::{KnownExecutions, KnownReports};
+use assay_events::{KnownExecutions, KnownReports, KnownRetention};
 use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId};
 use serde_json::Value;
 use sqlx::{PgPool, PgTransaction};
@@ -90,6 +90,14 @@ pub async fn verify(
             return Ok((compared, differences));
         }
     }
+}
+
+/// Lists how long the results of up to 100 projects are kept, after another project.
+pub async fn retentions(
+    db: &PgPool,
+    after: Option<(CustomerId, ProjectId)>,
+) -> Result<Vec<KnownRetention>, Fault> {
+    store::retentions(db, after).await
 }
 
 /// Verifies the reports of test cases, and what these show.

@@ -95,7 +95,7 @@ pub use self::{
     pool::reseal,
     quota::{Quota, QuotaConfig, Usage, list as list_usage},
     reportportal::Launches,
-    retention::enforce_retention,
+    retention::{compare_retentions, enforce_retention},
     verify::{executed_cases, executions_of, rebuild, reports_of, verify},
     waiting::publish_waiting,
 };

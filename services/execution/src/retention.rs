@@ -9,8 +9,8 @@ mod store;
 
 use std::time::{Duration, Instant};
 
-use assay_database::{Database, exclusively};
-use assay_events::{EventType, Handler, Received};
+use assay_database::{Database, begin, exclusively};
+use assay_events::{EventType, Handler, KnownRetention, Received};
 use assay_fair::Throttle;
 use assay_ledger::{deletion, removal};
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId, events::RetentionChanged};
@@ -40,6 +40,22 @@ impl Handler for Reactions {
         }
         store::save(tx, customer, project, &changed).await
     }
+}
+
+/// Lists the retention times that differ from those of the catalog, and stores the latter if asked for, whatever was
+/// stored: a restored catalog begins again with earlier revisions.
+pub async fn compare_retentions(
+    db: &PgPool,
+    known: &[KnownRetention],
+    repairs: bool,
+) -> Result<Vec<String>, Fault> {
+    let mut tx = begin(db).await?;
+    let differing = store::differing(&mut tx, known).await?;
+    if repairs {
+        store::replace(&mut tx, known).await?;
+    }
+    tx.commit().await?;
+    Ok(differing)
 }
 
 /// Starts the task that enforces retention. The program is ready once the next partitions exist.

@@ -227,3 +227,23 @@ async fn executions_that_a_restored_backup_lacks_are_no_longer_shown() {
         .await;
     world.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retention_time_that_the_catalog_does_not_have_is_found_and_repaired() {
+    let world = World::start().await;
+    let (project, set) = project_with_set(&world.api).await;
+    upload(&world.api, &set, JUNIT).await.expect(201);
+    world.api.put(&project, json!({"RetentionInDays": 30})).await.ok();
+    eventually("no differences", || async { differences(&world).await.is_empty().then_some(()) })
+        .await;
+
+    // A restored catalog has the value and the revision of its backup.
+    let [catalog, execution] = world.catalog_and_execution();
+    let restored = "update project set retention_in_days = null, revision = revision - 1";
+    change(catalog, restored).await;
+    let found = differences(&world).await;
+    let [found] = &found[..] else { panic!("{found:?}") };
+    assert!(found.ends_with("the retention is 30, but should be null"), "{found}");
+    assay::rebuild(execution, catalog).await.unwrap();
+    assert_eq!(differences(&world).await, [""; 0]);
+}

@@ -1,5 +1,6 @@
 //! The contents of records that executions determine, in PostgreSQL, of all customers.
 
+use assay_events::KnownRetention;
 use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId, TestSetId, events::ExecutionChanged};
 use sqlx::{PgExecutor, PgTransaction};
 use uuid::Uuid;
@@ -22,6 +23,28 @@ pub(super) async fn projects(
          limit 100",
     );
     Ok(projects.bind(customer).bind(id).fetch_all(db).await?)
+}
+
+/// Lists how long the results of up to 100 projects are kept, after another project.
+pub(super) async fn retentions(
+    db: impl PgExecutor<'_>,
+    after: Option<(CustomerId, ProjectId)>,
+) -> Result<Vec<KnownRetention>, Fault> {
+    let (customer, id) = after.unzip();
+    let retentions = sqlx::query_as(
+        "select customer_id, id, retention_in_days, revision from project
+         where deleted_at is null and (customer_id, id) > (
+             coalesce($1, '00000000-0000-0000-0000-000000000000'),
+             coalesce($2, '00000000-0000-0000-0000-000000000000')
+         )
+         order by customer_id, id
+         limit 100",
+    );
+    let retentions: Vec<(CustomerId, ProjectId, Option<i32>, i64)> =
+        retentions.bind(customer).bind(id).fetch_all(db).await?;
+    let known =
+        |(customer, project, days, revision)| KnownRetention { customer, project, days, revision };
+    Ok(retentions.into_iter().map(known).collect())
 }
 
 /// Number of reports after which no further test case is compared at once.

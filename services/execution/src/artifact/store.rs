@@ -166,7 +166,10 @@ pub(super) async fn list(
         "select {columns} from artifact a
          left join test_report r on r.customer_id = $1 and r.id = a.owner_id
          where a.customer_id = $1 and a.execution_id = $2 and ($3::uuid is null or a.id > $3)
-           and ($4::text is null or a.name ilike $4)
+           and ($4::text is null or a.name ilike $4) and exists (
+               select from execution e
+               where e.customer_id = $1 and e.id = $2 and e.expired_at is null
+           )
          order by a.id
          limit $5"
     )));
@@ -182,7 +185,8 @@ pub(super) async fn get(
     let artifact = sqlx::query_as(
         "select execution_id, content_type, size from artifact a
          where customer_id = $1 and id = $2 and exists (
-             select from live_execution e where e.customer_id = $1 and e.id = a.execution_id
+             select from live_execution e
+             where e.customer_id = $1 and e.id = a.execution_id and e.expired_at is null
          )",
     );
     let artifact = artifact.bind(customer).bind(id).fetch_optional(db).await?;

@@ -1,9 +1,10 @@
 //! Retention times and expired executions in PostgreSQL. The task reads those of all customers.
 
+use assay_events::KnownRetention;
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, TestReportId, events::RetentionChanged,
 };
-use sqlx::{FromRow, PgExecutor, PgTransaction};
+use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgTransaction};
 
 /// Stores the retention time of a project, unless a newer one is stored.
 pub(super) async fn save(
@@ -24,6 +25,58 @@ pub(super) async fn save(
     .bind(changed.revision)
     .execute(&mut **tx)
     .await?;
+    Ok(())
+}
+
+/// The retention times of projects that the catalog has, as the relation `known`.
+const KNOWN: &str = "unnest($1::uuid[], $2::uuid[], $3::int[], $4::bigint[])
+    as known (customer_id, project_id, days, revision)";
+
+/// Binds [`KNOWN`] to a statement.
+macro_rules! bind_known {
+    ($statement:expr, $known:expr) => {
+        $statement
+            .bind($known.iter().map(|one| one.customer).collect::<Vec<_>>())
+            .bind($known.iter().map(|one| one.project).collect::<Vec<_>>())
+            .bind($known.iter().map(|one| one.days).collect::<Vec<_>>())
+            .bind($known.iter().map(|one| one.revision).collect::<Vec<_>>())
+    };
+}
+
+/// Describes the stored retention times that are not those of the catalog.
+pub(super) async fn differing(
+    tx: &mut PgTransaction<'_>,
+    known: &[KnownRetention],
+) -> Result<Vec<String>, Fault> {
+    let differing = AssertSqlSafe(format!(
+        "select format('project %s: the retention is %s, but should be %s', known.project_id,
+                    coalesce(stored.days::text, 'null'), coalesce(known.days::text, 'null'))
+         from {KNOWN}
+         left join retention stored on stored.customer_id = known.customer_id
+             and stored.project_id = known.project_id
+         where stored.days is distinct from known.days
+         order by known.project_id"
+    ));
+    Ok(bind_known!(sqlx::query_scalar(differing), known).fetch_all(&mut **tx).await?)
+}
+
+/// Stores the retention times of the catalog where others are stored.
+pub(super) async fn replace(
+    tx: &mut PgTransaction<'_>,
+    known: &[KnownRetention],
+) -> Result<(), Fault> {
+    let replace = AssertSqlSafe(format!(
+        "insert into retention (customer_id, project_id, days, revision)
+         select * from {KNOWN} where days is not null or exists (
+             select from retention stored
+             where stored.customer_id = known.customer_id and stored.project_id = known.project_id
+         )
+         order by customer_id, project_id
+         on conflict on constraint retention_pkey do update
+         set days = excluded.days, revision = excluded.revision
+         where retention.days is distinct from excluded.days"
+    ));
+    bind_known!(sqlx::query(replace), known).execute(&mut **tx).await?;
     Ok(())
 }
 

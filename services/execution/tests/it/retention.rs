@@ -3,8 +3,8 @@
 use anyhow::Result;
 use assay_execution::enforce_retention;
 use assay_proto::{
-    TestResult,
-    execution::{Execution, ExportResultsRequest},
+    Batch, TestResult,
+    execution::{Execution, ExportResultsRequest, ListArtifactsRequest},
 };
 use futures::TryStreamExt;
 use serde_json::json;
@@ -82,6 +82,28 @@ async fn results_past_their_retention_are_removed() -> Result<()> {
     let unfinished =
         "select count(*) from execution where (expired_at is null) <> (pruned_at is null)";
     assert_eq!(world.count(unfinished).await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn expired_results_are_not_shown_although_they_are_not_removed_yet() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 2)]).await?;
+    let execution = completed(&world, 31).await?;
+    world.upload_file(&execution.id, "old.log").await?;
+    assert_eq!(world.instances(&execution.test_reports[0]).await?.len(), 2);
+    let list = ListArtifactsRequest {
+        project_id: world.project.clone(),
+        execution_id: execution.id.clone(),
+        ..Default::default()
+    };
+    world.change("update execution set expired_at = now()").await?;
+
+    assert!(world.instances(&execution.test_reports[0]).await?.is_empty());
+    let artifacts = world.artifacts().list_artifacts(world.user.call(list)).await?.into_inner();
+    let artifacts: Vec<_> = artifacts.try_collect().await?;
+    assert_eq!(artifacts.iter().flat_map(|batch| batch.parse().unwrap()).count(), 0);
+    assert_eq!((counts(&world).await?, world.files()), ((2, 2), 1));
     Ok(())
 }
 

@@ -1,6 +1,9 @@
-//! The executions and reports that services know once they have received all events of them.
+//! The records that services know once they have received all events of them.
 
-use assay_proto::events::{ExecutionChanged, ReportsChanged};
+use assay_proto::{
+    CustomerId, ProjectId,
+    events::{ExecutionChanged, ReportsChanged},
+};
 use uuid::Uuid;
 
 /// Reports of test cases.
@@ -20,4 +23,15 @@ pub struct KnownExecutions {
     pub executions: Vec<ExecutionChanged>,
     /// The reports of the latest execution of which any has ended.
     pub reports: KnownReports,
+}
+
+/// How long the results of a project are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownRetention {
+    pub customer: CustomerId,
+    pub project: ProjectId,
+    /// None if they are kept without limit.
+    pub days: Option<i32>,
+    /// The revision of the project.
+    pub revision: i64,
 }

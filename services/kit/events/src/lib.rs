@@ -75,7 +75,7 @@ pub use self::{
     event::Event,
     event_name::{Actions, EventPattern, Sources, Word, event_names, is_audited},
     event_type::{AlarmChange, EventType, ExecutionAction, RecordKind, ReportsAction},
-    known::{KnownExecutions, KnownReports},
+    known::{KnownExecutions, KnownReports, KnownRetention},
     lost_deletions::{LostDeletions, Owner},
     nats::{EventConfig, Nats, NatsConfig},
     outbox::{publish, publish_all, unpublished, wait_for_relay},

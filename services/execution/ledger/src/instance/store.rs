@@ -24,10 +24,18 @@ use crate::{
 const HISTORY: i64 = 10;
 
 /// Reads instances as list entries. `rest` selects and orders them.
-fn select(rest: &'static str) -> QueryAs<'static, Postgres, InstanceEntry, PgArguments> {
+fn select(rest: &str) -> QueryAs<'static, Postgres, InstanceEntry, PgArguments> {
     let columns = InstanceEntry::COLUMNS;
     sqlx::query_as(AssertSqlSafe(format!("select {columns} from instance {rest}")))
 }
+
+/// The condition that the results of the report `$2` of the customer `$1` have not expired. Until they are removed,
+/// nothing shows them.
+const IS_KEPT: &str = "not exists (
+    select from test_report r
+    join execution e on e.customer_id = r.customer_id and e.id = r.execution_id
+    where r.customer_id = $1 and r.id = $2 and e.expired_at is not null
+)";
 
 /// Lists instances of a report, by number. `numbers` excludes its start and includes its end.
 pub async fn list(
@@ -37,11 +45,12 @@ pub async fn list(
     numbers: RangeInclusive<i32>,
     limit: i64,
 ) -> Result<Vec<InstanceEntry>, Fault> {
-    let entries = select(
+    let entries = select(&format!(
         "where customer_id = $1 and test_report_id = $2 and instance_nr > $3 and instance_nr <= $4
+           and {IS_KEPT}
          order by instance_nr
-         limit $5",
-    )
+         limit $5"
+    ))
     .bind(customer)
     .bind(report)
     .bind(numbers.start())
@@ -154,7 +163,7 @@ pub async fn get(
     report: TestReportId,
     id: InstanceId,
 ) -> Result<(Instance, Vec<u8>), Fault> {
-    let found: Option<StoredInstance> = sqlx::query_as(
+    let found: Option<StoredInstance> = sqlx::query_as(AssertSqlSafe(format!(
         "select i.id, i.test_report_id as test_reports_id, i.instance_nr, i.start_date_time,
                 i.finish_date_time, i.duration_in_sec, i.result, i.reporter, i.variant, i.attempt,
                 coalesce(d.artifacts_uri, '') as artifacts_uri,
@@ -167,8 +176,8 @@ pub async fn get(
          left join attempt d on d.customer_id = i.customer_id
              and d.test_report_id = i.test_report_id and d.instance_nr = i.instance_nr
              and d.attempt = i.attempt
-         where i.customer_id = $1 and i.test_report_id = $2 and i.id = $3",
-    )
+         where i.customer_id = $1 and i.test_report_id = $2 and i.id = $3 and {IS_KEPT}"
+    )))
     .bind(customer)
     .bind(report)
     .bind(id)
