@@ -34,16 +34,19 @@ pub(crate) fn load(data: &Path) -> Result<Option<SealConfig>> {
     }
 }
 
-/// Creates a file that only this user can read.
+/// Creates a file that only this user can read. It has its name once it is complete, so that no crash leaves an empty
+/// one.
 fn write_secret(file: &Path, secret: &str) -> Result<()> {
+    let draft = file.with_extension("new");
     let mut options = fs::File::options();
     let mut written = options
         .write(true)
-        .create_new(true)
+        .create(true)
+        .truncate(true)
         .mode(0o600)
-        .open(file)
-        .with_context(|| format!("cannot write {}", file.display()))?;
+        .open(&draft)
+        .with_context(|| format!("cannot write {}", draft.display()))?;
     writeln!(written, "{secret}")?;
     written.sync_all()?;
-    Ok(())
+    fs::rename(&draft, file).with_context(|| format!("cannot write {}", file.display()))
 }
