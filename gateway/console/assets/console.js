@@ -73,19 +73,19 @@
   // Selection of tests to judge: causes as a whole, and tests.
   const review = one("#review");
   // Forms of tests that are selected say how many these are. Others are about the tests of their page.
-  const selection = one("#selected");
+  const total = one("#selected");
   const tests = "[name=report][type=checkbox]";
   const boxes = all(tests);
   const causes = all("input.all");
   const within = (cause) => all(tests, cause.closest(".group") || document);
   const count = () => {
-    if (!selection) return;
+    if (!total) return;
     const whole = causes.filter((box) => box.checked);
     const covered = new Set(whole.flatMap(within));
     const parts = whole.map((box) => Number(box.dataset.count));
     const others = boxes.filter((box) => box.checked && !covered.has(box)).length;
     const selected = parts.reduce((sum, part) => sum + part, others);
-    selection.textContent = `${Number.isNaN(selected) ? "All" : selected} selected`;
+    total.textContent = `${Number.isNaN(selected) ? "All" : selected} selected`;
     review.hidden = selected === 0 && !one("[role=alert]", review);
   };
   for (const cause of causes) {
@@ -135,8 +135,8 @@
   address.href === location.href || history.replaceState(history.state, "", address);
 
   // Texts that were typed and not sent, or whose judgement was undone, come back in the form of the same cause.
-  const cause = review && one("input[type=hidden][name=cause]", review);
-  const draft = `draft ${location.pathname} ${cause?.value || address.searchParams.get("fingerprint") || ""}`;
+  const cause = one("#review [type=hidden][name=cause]");
+  const draft = `draft ${location.pathname} ${cause?.value || address.searchParams.get("fingerprint")}`;
   const texts = review ? all("[name=comment], [name=ticket], [name=until]", review) : [];
   const keep = (sent) =>
     store.setItem(draft, JSON.stringify({ sent, values: texts.map((text) => text.value) }));

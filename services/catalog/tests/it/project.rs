@@ -160,7 +160,7 @@ async fn all_invalid_fields_are_reported_together() {
 }
 
 #[tokio::test]
-async fn a_change_of_the_retention_publishes_an_event() {
+async fn each_change_of_a_project_with_a_retention_publishes_it() {
     let world = World::start().await;
     let user = world.user().await;
     let kept =
@@ -180,7 +180,7 @@ async fn a_change_of_the_retention_publishes_an_event() {
         });
         ("set".to_owned(), data)
     };
-    assert_eq!(events, [event(Some(30), 1), event(None, 3)]);
+    assert_eq!(events, [event(Some(30), 1), event(Some(30), 2), event(None, 3)]);
 }
 
 #[tokio::test]
