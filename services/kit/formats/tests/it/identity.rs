@@ -2,9 +2,12 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use assay_formats::{Collected, Test, read};
+use assay_formats::Test;
 
-use crate::{samples::tests, truth::outline};
+use crate::{
+    samples::{parsed, tests},
+    truth::outline_of,
+};
 
 fn sample(path: &str) -> Vec<Test> {
     tests(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files").join(path))
@@ -142,10 +145,8 @@ fn tests_of_junit_are_the_same_in_its_xml_and_open_test_reporting() {
     let names = ["adds()", "pays()", "takes(String)[1]", "takes(String)[2]", "prints()", "ships()"];
     let case = |name: &&str| format!("<testcase name='{name}' classname='shop.CartTest'/>");
     let cases: String = names.iter().map(case).collect();
-    let mut junit = Collected::default();
-    read(format!("<testsuite name='JUnit Jupiter'>{cases}</testsuite>").as_bytes(), &mut junit)
-        .unwrap();
-    let junit = junit.into_tests().iter().map(Test::identifier).collect();
+    let junit = parsed(&format!("<testsuite name='JUnit Jupiter'>{cases}</testsuite>"));
+    let junit = junit.iter().map(Test::identifier).collect();
     let other = ["shop.ClosedTest", "shop.PayTest", "shop.SlowTest.hangs()"];
     assert_eq!(missing(&identifiers("open-test-reporting/events.xml"), &junit), other);
 }
@@ -171,9 +172,7 @@ fn tests_of_merged_runs_are_not_attempts() {
         ([gradle(failed), gradle(passed)], ["Failed c.a", "Passed c.a"]),
     ] {
         let file = format!("<testsuites tests='2'>{}</testsuites>", suites.concat());
-        let mut tests = Collected::default();
-        read(file.as_bytes(), &mut tests).unwrap();
-        assert_eq!(outline(&tests.into_tests()), expected, "{file}");
+        assert_eq!(outline_of(&file), expected, "{file}");
     }
 }
 
@@ -190,8 +189,6 @@ fn repeated_tests_of_go_are_attempts_if_gotestsum_wrote_them() {
              <testcase classname='shop' name='TestPays'><failure message='Failed'/></testcase>\
              <testcase classname='shop' name='TestPays'/></testsuite></testsuites>"
         );
-        let mut tests = Collected::default();
-        read(file.as_bytes(), &mut tests).unwrap();
-        assert_eq!(outline(&tests.into_tests()), expected, "{file}");
+        assert_eq!(outline_of(&file), expected, "{file}");
     }
 }

@@ -2,10 +2,13 @@
 
 use std::{collections::BTreeMap, io::Read};
 
-use assay_formats::{Collected, allure::Files, archive, read};
+use assay_formats::{Collected, allure::Files, archive};
 use assay_proto::Fault;
 
-use crate::truth::outline;
+use crate::{
+    samples::parsed,
+    truth::{outline, outline_of},
+};
 
 /// Files with these names, each of which is an empty object.
 struct Named<'n>(&'n [&'n str]);
@@ -18,13 +21,6 @@ impl Files for Named<'_> {
     fn open(&mut self, _: &str) -> Result<Box<dyn Read + '_>, Fault> {
         Ok(Box::new(&b"{}"[..]))
     }
-}
-
-/// Returns the results and identifiers of the tests of a report.
-fn outline_of(file: &str) -> Vec<String> {
-    let mut tests = Collected::default();
-    read(file.as_bytes(), &mut tests).unwrap_or_else(|fault| panic!("{fault}: {file}"));
-    outline(&tests.into_tests())
 }
 
 #[test]
@@ -90,9 +86,7 @@ fn attachments_of_hooks_of_steps_are_kept() {
     let file = r#"[{"uri": "shop.feature", "name": "Shop", "elements": [{"type": "scenario", "name": "pays",
         "steps": [{"name": "pays", "result": {"status": "passed"}, "after": [{"result": {"status": "passed"},
         "embeddings": [{"name": "shot", "mime_type": "image/png", "data": "aGk="}]}]}]}]}]"#;
-    let mut tests = Collected::default();
-    read(file.as_bytes(), &mut tests).unwrap();
-    let attempt = &tests.into_tests()[0].attempts[0];
+    let attempt = &parsed(file)[0].attempts[0];
     assert_eq!((attempt.steps.len(), attempt.attachments[0].name.as_str()), (1, "shot"));
 }
 
@@ -246,9 +240,7 @@ fn a_warning_of_phpunit_instead_of_tests_fails() {
              specified for CartTest::testPays is invalid.</warning></testcase></testsuite></testsuites>"
         )
     };
-    let mut tests = Collected::default();
-    read(test("PHPUnit\\Framework\\Warning").as_bytes(), &mut tests).unwrap();
-    let tests = tests.into_tests();
+    let tests = parsed(&test("PHPUnit\\Framework\\Warning"));
     assert_eq!(outline(&tests), ["Failed CartTest.Warning"]);
     assert!(tests[0].attempts[0].problems[0].text.contains("data provider"));
     assert_eq!(outline_of(&test("Deprecation")), ["Passed CartTest.Warning"]);
@@ -277,9 +269,7 @@ fn a_crash_of_the_test_host_fails_the_junit_report_of_dotnet() {
     };
     let crash = "Warning - slow\nError - The active test run was aborted. Reason: Test host process crashed : \
         Stack overflow.\n   at Shop.Cart.Adds()\n";
-    let mut tests = Collected::default();
-    read(suite(crash).as_bytes(), &mut tests).unwrap();
-    let tests = tests.into_tests();
+    let tests = parsed(&suite(crash));
     assert_eq!(outline(&tests), ["Passed Shop.Cart.Adds", "Aborted Shop.dll"]);
     let message = &tests[1].attempts[0].problems[0].message;
     assert!(message.contains("Test host process crashed : Stack overflow."), "{message}");

@@ -54,6 +54,15 @@ impl Files for Folder {
     }
 }
 
+/// Returns the tests of a report.
+pub(crate) fn parsed(report: &(impl AsRef<[u8]> + ?Sized)) -> Vec<Test> {
+    let mut tests = Collected::default();
+    let report = report.as_ref();
+    read(report, &mut tests)
+        .unwrap_or_else(|fault| panic!("{fault}: {}", String::from_utf8_lossy(report)));
+    tests.into_tests()
+}
+
 /// Reads a sample, which is a file or a folder of files.
 pub(crate) fn tests(path: &Path) -> Vec<Test> {
     let mut tests = Collected::default();

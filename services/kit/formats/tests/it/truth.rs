@@ -1,13 +1,14 @@
 //! Reports of real tools that were once read wrongly.
 
 mod claims;
+mod cucumber_rs;
 
 use std::path::Path;
 
-use assay_formats::{Collected, Test, read};
+use assay_formats::Test;
 use assay_proto::name_of;
 
-use crate::samples::tests;
+use crate::samples::{parsed, tests};
 
 fn sample(path: &str) -> Vec<Test> {
     tests(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files").join(path))
@@ -23,6 +24,11 @@ pub(crate) fn outline(tests: &[Test]) -> Vec<String> {
         format!("{} {}{variant}", attempts.join(" > "), test.identifier())
     };
     tests.iter().map(line).collect()
+}
+
+/// Returns the same for a report.
+pub(crate) fn outline_of(report: &(impl AsRef<[u8]> + ?Sized)) -> Vec<String> {
+    outline(&parsed(report))
 }
 
 /// Returns the messages of the problems of the test with this identifier.
@@ -71,9 +77,7 @@ fn a_skipped_teardown_of_a_suite_skips_the_tests_that_robot_framework_counts() {
         "name": "Shop", "status": "SKIP", "message": "Skipped in suite teardown:\nno database"},
         "statistics": {"total": {"pass": 0, "fail": 0, "skip": 3}}}"#;
     for file in [xml, json] {
-        let mut tests = Collected::default();
-        read(file.as_bytes(), &mut tests).unwrap();
-        let tests = tests.into_tests();
+        let tests = parsed(file);
         let expected = ["Canceled Shop.Adds", "Canceled Shop.Pays", "Canceled Shop.Ships"];
         assert_eq!(outline(&tests), expected, "{file}");
         let reasons: Vec<&str> = tests.iter().map(|test| &*test.attempts[0].reason).collect();
@@ -117,10 +121,8 @@ fn a_repeated_test_that_failed_stays_failed_unless_its_tool_retries_tests() {
             vec!["Failed > Passed c.a"],
         ),
     ] {
-        let mut tests = Collected::default();
         let file = format!("{start}{failed}{passed}</testsuite>");
-        read(file.as_bytes(), &mut tests).unwrap();
-        assert_eq!(outline(&tests.into_tests()), expected);
+        assert_eq!(outline_of(&file), expected);
     }
 }
 
@@ -174,9 +176,7 @@ fn tests_that_did_not_run_are_not_passed() {
     assert!(found.contains(&"Error cart.Cart.before fails".to_owned()), "{found:#?}");
     let steps = r#"[{"elements": [{"name": "adds", "steps": [{"name": "a", "result": {"status": "passed"}},
         {"name": "b"}]}], "name": "f"}]"#;
-    let mut tests = Collected::default();
-    read(steps.as_bytes(), &mut tests).unwrap();
-    assert_eq!(outline(&tests.into_tests()), ["Aborted f.adds"]);
+    assert_eq!(outline_of(steps), ["Aborted f.adds"]);
 }
 
 #[test]
@@ -185,9 +185,7 @@ fn a_suite_of_nunit_that_was_cancelled_is_aborted() {
         <test-suite name='a' fullname='a' result='Failed' label='Cancelled'>\
         <failure><message>Test run cancelled by user</message></failure>\
         <test-case name='adds' classname='c' result='Passed'/></test-suite></test-run>";
-    let mut tests = Collected::default();
-    read(file.as_bytes(), &mut tests).unwrap();
-    assert_eq!(outline(&tests.into_tests()), ["Passed c.adds", "Aborted a"]);
+    assert_eq!(outline_of(file), ["Passed c.adds", "Aborted a"]);
 }
 
 #[test]
@@ -197,120 +195,7 @@ fn custom_attributes_of_testng_are_no_parameters() {
         <params><param index='0'><value>1</value></param></params>\
         <custom-attributes><custom-attribute><name value='owner'/><value>[Ann]</value>\
         </custom-attribute></custom-attributes></test-method></class></test></suite></testng-results>";
-    let mut tests = Collected::default();
-    read(file.as_bytes(), &mut tests).unwrap();
-    assert_eq!(outline(&tests.into_tests()), ["Passed c.adds [1=1]"]);
-}
-
-#[test]
-fn a_background_of_cucumber_rs_belongs_to_the_scenario_with_its_place() {
-    let element = |kind: &str, line: usize, steps: &[&str], before: &[&str]| {
-        let results = |statuses: &[&str]| {
-            let result =
-                |status: &&str| format!(r#"{{"name": "x", "result": {{"status": "{status}"}}}}"#);
-            statuses.iter().map(result).collect::<Vec<_>>().join(", ")
-        };
-        format!(
-            r#"{{"type": "{kind}", "id": "shop/s{line}", "name": "s{line}", "line": {line},
-                "steps": [{}], "before": [{}]}}"#,
-            results(steps),
-            results(before)
-        )
-    };
-    for (elements, expected) in [
-        (
-            // With hooks, backgrounds stand behind their scenarios.
-            vec![
-                element("scenario", 6, &["passed"], &["passed"]),
-                element("background", 6, &["passed"], &[]),
-                element("scenario", 9, &[], &["passed"]),
-                element("background", 9, &["failed"], &[]),
-            ],
-            vec!["Passed Shop.s6", "Failed Shop.s9"],
-        ),
-        (
-            // Without hooks, a scenario whose background fails is left out.
-            vec![
-                element("background", 6, &["failed"], &[]),
-                element("background", 9, &["passed"], &[]),
-                element("scenario", 9, &["passed"], &[]),
-                element("background", 12, &["undefined"], &[]),
-            ],
-            vec!["Failed Shop.s6", "Passed Shop.s9", "Failed Shop.s12"],
-        ),
-    ] {
-        let elements = elements.join(", ");
-        let file =
-            format!(r#"[{{"keyword": "Feature", "name": "Shop", "elements": [{elements}]}}]"#);
-        let mut tests = Collected::default();
-        read(file.as_bytes(), &mut tests).unwrap();
-        assert_eq!(outline(&tests.into_tests()), expected, "{file}");
-    }
-}
-
-#[test]
-fn retries_of_cucumber_rs_are_those_that_its_junit_report_has() {
-    for run in ["cucumber-rs", "cucumber-rs-hooks"] {
-        let attempts = |path: String| -> Vec<(String, String)> {
-            let tests = sample(&path);
-            let results = |test: &Test| {
-                let results = test.attempts.iter().map(|attempt| name_of(attempt.result));
-                results.map(|result| (test.identifier(), result)).collect::<Vec<_>>()
-            };
-            tests.iter().flat_map(results).collect()
-        };
-        let json = attempts(format!("cucumber-json/{run}.json"));
-        assert_eq!(json, attempts(format!("junit/{run}.xml")), "{run}");
-    }
-    let outline = outline(&sample("cucumber-json/cucumber-rs-hooks.json"));
-    for line in [
-        "Failed > Failed > Passed Shop.flaky twice",
-        "Failed > Passed Shop.flaky background",
-        "Failed > Failed > Failed Shop.broken background",
-        "Failed > Passed Shop.flaky after",
-        "Failed > Passed Shop.flaky before",
-    ] {
-        assert!(outline.iter().any(|found| found == line), "no {line}: {outline:#?}");
-    }
-}
-
-#[test]
-fn hooks_and_steps_that_are_no_retries_belong_to_one_attempt() {
-    let element = |before: &str, steps: &str| {
-        format!(
-            r#"[{{"keyword": "Feature", "name": "Shop", "elements": [{{"type": "scenario", "id": "shop/pays",
-                "name": "pays", "line": 3, "before": [{before}], "steps": [{steps}]}}]}}]"#
-        )
-    };
-    let [passed, failed] = ["passed", "failed"]
-        .map(|status| format!(r#"{{"name": "x", "line": 4, "result": {{"status": "{status}"}}}}"#));
-    for (before, steps, expected) in [
-        (format!("{passed}, {passed}"), failed.clone(), "Failed Shop.pays"),
-        (String::new(), format!("{passed}, {failed}, {passed}"), "Failed Shop.pays"),
-        (String::new(), format!("{failed}, {passed}"), "Failed > Passed Shop.pays"),
-        (failed.clone(), passed.clone(), "Failed > Passed Shop.pays"),
-    ] {
-        let mut tests = Collected::default();
-        read(element(&before, &steps).as_bytes(), &mut tests).unwrap();
-        assert_eq!(outline(&tests.into_tests()), [expected], "{before} {steps}");
-    }
-}
-
-#[test]
-fn features_of_cucumber_rs_that_cannot_be_parsed_keep_their_path() {
-    let feature = sample("junit/cucumber-rs.xml").len();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/junit/cucumber-rs.xml");
-    let file = std::fs::read_to_string(path).unwrap().replace(
-        "</testsuites>",
-        r#"<testsuite id="1" name="Errors" package="testsuite/Errors" tests="1" errors="0" failures="1"
-            hostname="localhost" timestamp="2026-11-29T09:12:41Z" time="0">
-            <testcase name="Feature: tests/features/broken.feature" time="0">
-            <failure type="Parser Error" message="expected a feature"/></testcase></testsuite></testsuites>"#,
-    );
-    let mut tests = Collected::default();
-    read(file.as_bytes(), &mut tests).unwrap();
-    let outline = outline(&tests.into_tests());
-    assert_eq!(outline[feature..], ["Failed Errors.Feature: tests/features/broken.feature"]);
+    assert_eq!(outline_of(file), ["Passed c.adds [1=1]"]);
 }
 
 #[test]
@@ -321,9 +206,7 @@ fn outputs_of_suites_and_parts_of_reasons_are_kept() {
     let build = "{\"ImportPath\":\"p/dep\",\"Action\":\"build-output\",\"Output\":\"dep.go:3: undefined: x\\n\"}\n\
         {\"ImportPath\":\"p/dep\",\"Action\":\"build-fail\"}\n{\"Action\":\"start\",\"Package\":\"p\"}\n\
         {\"Action\":\"fail\",\"Package\":\"p\",\"FailedBuild\":\"p/dep\"}\n";
-    let mut tests = Collected::default();
-    read(build.as_bytes(), &mut tests).unwrap();
-    assert!(messages(&tests.into_tests(), "p.TestMain").contains("undefined: x"));
+    assert!(messages(&parsed(build), "p.TestMain").contains("undefined: x"));
     let odd = sample("junit/pytest-odd.xml");
     let skipped = odd.iter().find(|test| test.name == "test_skip").unwrap();
     assert!(skipped.attempts[0].reason.starts_with("no printer\n"));
@@ -347,8 +230,6 @@ fn characters_that_are_not_text_cost_no_test() {
         r#"{"reportFormat": "CTRF", "results": {"tool": {"name": "t"},
         "tests": [{"name": "adds", "status": "passed"}]}}"#,
     ] {
-        let mut tests = Collected::default();
-        read(&wide(text)[..], &mut tests).unwrap();
-        assert_eq!(outline(&tests.into_tests()), ["Passed adds"]);
+        assert_eq!(outline_of(&wide(text)), ["Passed adds"]);
     }
 }

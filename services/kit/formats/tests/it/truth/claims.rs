@@ -2,7 +2,7 @@
 
 use assay_formats::{Collected, read};
 
-use super::{messages, outline, sample};
+use super::{messages, outline, outline_of, sample};
 
 #[test]
 fn announced_tests_that_are_missing_are_aborted() {
@@ -87,9 +87,7 @@ fn numbers_that_contradict_a_report_fail_it() {
             ["Passed p.TestA", "Aborted p.TestMain"],
         ),
     ] {
-        let mut tests = Collected::default();
-        read(file.as_bytes(), &mut tests).unwrap();
-        assert_eq!(outline(&tests.into_tests()), expected, "{file}");
+        assert_eq!(outline_of(file), expected, "{file}");
     }
 }
 
@@ -140,9 +138,7 @@ fn exit_codes_and_numbers_that_contradict_a_report_fail_it() {
             ["Passed s.adds", "Aborted Test run"],
         ),
     ] {
-        let mut tests = Collected::default();
-        read(file.as_bytes(), &mut tests).unwrap();
-        assert_eq!(outline(&tests.into_tests()), expected, "{file}");
+        assert_eq!(outline_of(file), expected, "{file}");
     }
 }
 
@@ -154,13 +150,6 @@ fn skipped_tests_that_are_counted_and_not_listed_are_a_note() {
     let notes = read(file.as_bytes(), &mut tests).unwrap();
     assert_eq!(outline(&tests.into_tests()), ["Passed c.adds"]);
     assert_eq!(notes, ["2 skipped tests are counted, but not listed."]);
-}
-
-/// Returns the outline of a file.
-fn outline_of(file: &str) -> Vec<String> {
-    let mut tests = Collected::default();
-    read(file.as_bytes(), &mut tests).unwrap();
-    outline(&tests.into_tests())
 }
 
 #[test]
