@@ -1,5 +1,5 @@
--- What an execution has not reached although it has ended: reporters that did not complete in time, and test cases that
--- were not run after a failure because of `StopOnFailure`. Its verdict fails.
+-- Numbers of reporters that did not complete in time, and of test cases that were not run after a failure because of
+-- `StopOnFailure`, although the execution has ended. Unless they are 0, its verdict fails.
 alter table execution
     add column missing_reporters integer not null default 0,
     add column stopped_test_cases integer not null default 0;
