@@ -72,10 +72,10 @@ pub(super) async fn read(
 }
 
 impl Project<'_> {
-    /// Reads the launches. Returns their file and their ids.
+    /// Reads the launches. Returns their file, and the ids of those that have ended: the others are left out.
     async fn launches(&self) -> Result<(PathBuf, Vec<i64>)> {
         let (mut lines, mut ids) = (Vec::new(), Vec::new());
-        let (mut seen, mut open) = (HashSet::new(), HashSet::new());
+        let mut seen = HashSet::new();
         for page in 1.. {
             let path = format!("{}/launch?filter.eq.mode=DEFAULT", self.at);
             let (launches, is_last) = self.page(&path, page).await?;
@@ -83,20 +83,18 @@ impl Project<'_> {
                 let id = launch.get("id").and_then(Value::as_i64);
                 let id = id.context("a launch has no id: check that --from is ReportPortal")?;
                 // Launches that start meanwhile move others to the next page.
-                if launch.get("status") == Some(&json!("IN_PROGRESS")) {
-                    open.insert(id);
-                } else if seen.insert(id) {
-                    serde_json::to_writer(&mut lines, &launch)?;
-                    end_line(&mut lines)?;
+                if !seen.insert(id) {
+                    continue;
+                }
+                serde_json::to_writer(&mut lines, &launch)?;
+                end_line(&mut lines)?;
+                if launch.get("status") != Some(&json!("IN_PROGRESS")) {
                     ids.push(id);
                 }
             }
             if is_last {
                 break;
             }
-        }
-        if !open.is_empty() {
-            note(format_args!("left out: {} runs that have not ended", open.len()));
         }
         let file = self.folder.join("launches.ndjson");
         write(&file, &lines)?;

@@ -95,6 +95,10 @@ impl ReportPortal {
             .collect();
         attempts.sort_by_key(|attempt| moment(attempt, "startTime"));
         attempts.push(item);
+        // The last attempt decides.
+        if is_failure(&verdict(&text(item, "status"))) {
+            self.explained.insert(launch);
+        }
         let identifier = identifier(item);
         for (number, attempt) in attempts.into_iter().enumerate() {
             let outcome = Outcome {
@@ -103,9 +107,6 @@ impl ReportPortal {
                 is_retry: number > 0,
                 ..outcome(attempt, folder)?
             };
-            if is_failure(&outcome.verdict) {
-                self.explained.insert(launch);
-            }
             store.result(&launch.to_string(), outcome)?;
         }
         Ok(())

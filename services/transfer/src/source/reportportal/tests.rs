@@ -77,18 +77,22 @@ fn a_launch_that_failed_is_not_green() {
         json!({"id": id, "name": "Nightly", "number": id, "mode": "DEFAULT", "status": status,
             "startTime": 1_772_443_800_000_i64 + id, "endTime": 1_772_443_804_000_i64})
     };
-    let launches = [launch(1, "FAILED"), launch(2, "FAILED"), launch(3, "PASSED")];
+    let launches =
+        [launch(1, "FAILED"), launch(2, "FAILED"), launch(3, "PASSED"), launch(4, "FAILED")];
     let item = |launch: i64, kind: &str, name: &str, status: &str| {
         json!({"id": launch, "launchId": launch, "type": kind, "name": name, "codeRef": name,
             "hasStats": true, "status": status, "startTime": 1_772_443_802_000_i64,
             "pathNames": {"itemPaths": [{"name": "Shop"}, {"name": "Cart"}]}})
     };
+    let mut retried = item(4, "STEP", "pays", "PASSED");
+    retried["retries"] = json!([{"id": 5, "status": "FAILED", "startTime": 1_772_443_801_000_i64}]);
     let items = [
         item(1, "AFTER_CLASS", "close", "FAILED"),
         item(1, "BEFORE_CLASS", "open", "PASSED"),
         item(1, "STEP", "pays", "PASSED"),
         item(2, "STEP", "pays", "PASSED"),
         item(3, "STEP", "pays", "WARN"),
+        retried,
     ];
     let [launches, items] = [json!(launches), json!(items)].map(|records| records.to_string());
     let files = [("items.json", items.as_str()), ("launches.json", launches.as_str())];
@@ -105,6 +109,8 @@ fn a_launch_that_failed_is_not_green() {
     let text = "The launch failed, but none of its tests did.";
     assert_eq!(entry["Steps"][0]["ActualResult"], text);
     assert_eq!(results(2), [pair("pays", "Canceled")]);
+    let retried = [pair("pays", "Failed"), pair("pays", "Passed"), pair("Test run", "Failed")];
+    assert_eq!(results(3), retried, "an attempt before the last one explains nothing");
 }
 
 #[test]
