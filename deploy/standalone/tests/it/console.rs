@@ -54,6 +54,13 @@ impl Reader {
         Self::with(customer, "grace", DEVELOPER).await
     }
 
+    /// Uploads a report in a new customer. Returns the execution, and its path in the interface.
+    async fn of_report(junit: &str) -> (Self, Value, String) {
+        let reader = Self::new(&Customer::new().await).await;
+        let (execution, path) = reader.upload(junit).await;
+        (reader, execution, path)
+    }
+
     async fn with(customer: &Customer, name: &str, permissions: &str) -> Self {
         let member = customer.create_member(name, permissions).await;
         let client = Client::builder().redirect(Policy::none()).build().unwrap();

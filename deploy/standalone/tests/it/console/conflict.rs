@@ -145,9 +145,7 @@ async fn a_judgement_of_a_cause_of_which_the_page_shows_a_part_is_refused_if_ano
 
 #[tokio::test]
 async fn a_bulk_judgement_of_tests_that_were_judged_since_keeps_what_was_typed() {
-    let customer = Customer::new().await;
-    let grace = Reader::new(&customer).await;
-    let (execution, at) = grace.upload(&junit(REFUSED, REFUSED)).await;
+    let (grace, execution, at) = Reader::of_report(&junit(REFUSED, REFUSED)).await;
     let path = format!("/executions/{}", id(&execution));
     let old = grace.page(&path).await;
     let selected = values(&old, "report");
@@ -179,9 +177,7 @@ async fn a_bulk_judgement_of_tests_that_were_judged_since_keeps_what_was_typed()
 
 #[tokio::test]
 async fn a_bulk_judgement_that_is_sent_again_keeps_the_texts_of_the_tests_where_it_has_none() {
-    let customer = Customer::new().await;
-    let grace = Reader::new(&customer).await;
-    let (execution, at) = grace.upload(&junit(REFUSED, REFUSED)).await;
+    let (grace, execution, at) = Reader::of_report(&junit(REFUSED, REFUSED)).await;
     let path = format!("/executions/{}", id(&execution));
     let old = grace.page(&path).await;
     let selected = values(&old, "report");

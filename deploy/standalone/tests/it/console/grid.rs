@@ -43,9 +43,7 @@ async fn tests_that_always_passed_are_folded_and_opened_without_scripts() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_message_of_a_failure_is_shown_at_the_keyboard_too() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, _) = reader.upload(&tests([("pays by card", "no bank")])).await;
+    let (reader, execution, _) = Reader::of_report(&tests([("pays by card", "no bank")])).await;
     let [project, set] = ["ProjectId", "TestSetId"].map(|id| execution[id].as_str().unwrap());
     let browser = Browser::open().await;
     reader.open(&browser, &format!("/projects/{project}/sets/{set}")).await;

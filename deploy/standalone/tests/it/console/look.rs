@@ -27,9 +27,7 @@ async fn progress_of_a_running_execution_appears_without_a_reload() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_pages_are_readable_without_scripts() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, _) = reader.upload(&junit(REFUSED, "")).await;
+    let (reader, execution, _) = Reader::of_report(&junit(REFUSED, "")).await;
     let browser = Browser::open_without_scripts().await;
 
     reader.open(&browser, "/").await;
@@ -108,9 +106,7 @@ async fn a_page_says_that_it_stopped_after_the_session_has_ended() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn days_of_a_filter_are_those_of_the_reader() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, _) = reader.upload(&junit("", "")).await;
+    let (reader, execution, _) = Reader::of_report(&junit("", "")).await;
     let project = format!("/projects/{}", execution["ProjectId"].as_str().unwrap());
     let browser = Browser::open_at("Asia/Tokyo").await;
     reader.open(&browser, &project).await;

@@ -84,9 +84,7 @@ impl Reader {
 
 #[tokio::test]
 async fn each_number_of_an_execution_leads_to_as_many_rows() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (first, at) = reader.upload(&report("")).await;
+    let (reader, first, at) = Reader::of_report(&report("")).await;
     let causes = reader.api().get(&format!("{at}/failures?q=old")).await.ok();
     let known = json!({
         "Fingerprint": causes[0]["Fingerprint"], "EveryCase": true, "MutedUntil": in_days(30),

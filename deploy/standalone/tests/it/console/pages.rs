@@ -155,9 +155,7 @@ async fn answers_that_begin_and_end_an_execution_link_to_its_page() {
 
 #[tokio::test]
 async fn the_results_of_an_execution_can_be_downloaded_from_its_page() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, path) = reader.upload(&junit("no bank", "")).await;
+    let (reader, execution, path) = Reader::of_report(&junit("no bank", "")).await;
     let page = format!("/executions/{}", id(&execution));
     let html = reader.get(&page).await;
     let html = String::from_utf8_lossy(&html.expect(200).body).into_owned();
@@ -203,9 +201,7 @@ async fn tests_that_need_attention_have_a_page() {
 
 #[tokio::test]
 async fn a_test_set_shows_its_default_branch() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, _) = reader.upload(&junit("no bank", "")).await;
+    let (reader, execution, _) = Reader::of_report(&junit("no bank", "")).await;
     let names = json!({"Project": "Shop", "TestSet": "Every night", "Branch": "feature/tiny"});
     let tiny = reader.api().post("/api/executions", names).await.created();
     let project = execution["ProjectId"].as_str().unwrap();
@@ -235,9 +231,8 @@ async fn a_test_set_shows_its_default_branch() {
 
 #[tokio::test]
 async fn a_rule_for_causes_is_tried_and_created() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, _) = reader.upload(&junit("no bank for Smith", "no bank for Jones")).await;
+    let (reader, execution, _) =
+        Reader::of_report(&junit("no bank for Smith", "no bank for Jones")).await;
     let page = format!("/projects/{}/causes", execution["ProjectId"].as_str().unwrap());
     let send = async |fields: &[(&str, &str)]| {
         let answer = Answer::of(filled(

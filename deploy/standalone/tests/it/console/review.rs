@@ -206,9 +206,7 @@ pub(super) fn in_days(days: i64) -> String {
 
 #[tokio::test]
 async fn a_page_says_which_failures_could_not_be_made_known_again() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, path) = reader.upload(&junit(REFUSED, REFUSED)).await;
+    let (reader, execution, path) = Reader::of_report(&junit(REFUSED, REFUSED)).await;
     let causes = reader.api().get(&format!("{path}/failures")).await.ok();
     let review = json!({
         "Causes": [causes[0]["Fingerprint"]], "Status": "Accepted",
@@ -251,9 +249,7 @@ async fn a_page_says_which_failures_could_not_be_made_known_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_judgement_that_was_sent_after_the_end_of_the_session_comes_back_after_the_login() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, _) = reader.upload(&junit(REFUSED, "")).await;
+    let (reader, execution, _) = Reader::of_report(&junit(REFUSED, "")).await;
     let browser = Browser::open().await;
     reader.open(&browser, &format!("/executions/{}", id(&execution))).await;
     browser.click(".group .all").await;

@@ -63,9 +63,7 @@ async fn a_reader_without_an_account_sees_a_shared_execution_until_the_link_is_r
 
 #[tokio::test]
 async fn a_share_link_that_is_refused_stays_in_the_form() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, at) = reader.upload(&junit("no bank", "")).await;
+    let (reader, execution, at) = Reader::of_report(&junit("no bank", "")).await;
     let page = format!("/executions/{}/shares", id(&execution));
     let send = async |day: &str| {
         let request = reader.request(Method::POST, &page).header("origin", &reader.url);
@@ -92,9 +90,7 @@ async fn a_share_link_that_is_refused_stays_in_the_form() {
 
 #[tokio::test]
 async fn every_answer_below_a_share_link_keeps_the_link_to_itself() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (_, at) = reader.upload(&junit("no bank", "")).await;
+    let (reader, _, at) = Reader::of_report(&junit("no bank", "")).await;
     let share = reader.api().post(&format!("{at}/shares"), json!({})).await.created();
     let token = share["Token"].as_str().unwrap();
     let report = "019cade2-11c0-7c16-bf3e-17fae47e173e";

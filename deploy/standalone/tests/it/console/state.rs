@@ -103,9 +103,7 @@ async fn a_state_that_was_set_since_is_replaced_only_by_a_user_who_confirms_it()
 
 #[tokio::test]
 async fn a_change_of_a_state_keeps_the_filter_of_the_page() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (_, path) = reader.upload(&junit("no bank", "")).await;
+    let (reader, _, path) = Reader::of_report(&junit("no bank", "")).await;
     let reports = reader.api().get(&format!("{path}/reports")).await.ok();
     let page = format!("/cases/{}", reports[0]["TestCaseId"].as_str().unwrap());
     let shown = read(&reader, &format!("{page}?branch=main")).await;

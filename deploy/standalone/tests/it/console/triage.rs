@@ -50,9 +50,7 @@ impl Reader {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_walk_visits_every_failure_of_the_list() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, at) = reader.upload(&report()).await;
+    let (reader, execution, at) = Reader::of_report(&report()).await;
     for browser in [Browser::open().await, Browser::open_without_scripts().await] {
         reader.open(&browser, &format!("/executions/{}", id(&execution))).await;
         browser.click(".group .row a").await;
@@ -100,9 +98,7 @@ async fn the_box_of_a_cause_selects_all_of_its_tests() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_judgement_can_be_undone_for_some_seconds_and_reset_later() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, at) = reader.upload(&report()).await;
+    let (reader, execution, at) = Reader::of_report(&report()).await;
     let browser = Browser::open().await;
     let page = format!("/executions/{}", id(&execution));
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Reader, conflict::values, junit, numbers::between};
-use crate::{customer::Customer, world::id};
+use crate::world::id;
 
 /// A form of a record, as two tabs fill it in.
 struct Tabs<'a> {
@@ -70,9 +70,7 @@ impl Tabs<'_> {
 
 #[tokio::test]
 async fn a_form_that_is_refused_does_not_overwrite_what_another_tab_has_saved() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, _) = reader.upload(&junit("", "")).await;
+    let (reader, execution, _) = Reader::of_report(&junit("", "")).await;
     let (project, set) = (&execution["ProjectId"], execution["TestSetId"].as_str().unwrap());
     let at = format!("/projects/{}", project.as_str().unwrap());
     let contents = |user: &str| json!([{"Name": "USER", "Content": user}]);

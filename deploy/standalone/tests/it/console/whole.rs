@@ -24,9 +24,7 @@ impl Reader {
 #[tokio::test]
 async fn all_test_sets_of_a_project_have_a_page() {
     const CARD: &str = "<li class=\"card\">";
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, _) = reader.upload(&super::junit("no bank", "")).await;
+    let (reader, execution, _) = Reader::of_report(&super::junit("no bank", "")).await;
     let project = format!("/projects/{}", execution["ProjectId"].as_str().unwrap());
     let all = format!("{project}/sets");
     let page = reader.html(&project).await;
@@ -56,9 +54,7 @@ async fn all_test_sets_of_a_project_have_a_page() {
 #[tokio::test]
 async fn all_executions_of_a_test_set_have_a_page() {
     const ROW: &str = "<li class=\"row run\">";
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (first, at) = reader.upload(&super::junit("no bank", "")).await;
+    let (reader, first, at) = Reader::of_report(&super::junit("no bank", "")).await;
     let set = first["TestSetId"].as_str().unwrap();
     let set = format!("/projects/{}/sets/{set}", first["ProjectId"].as_str().unwrap());
     assert!(!reader.html(&set).await.contains("All executions"));
@@ -94,9 +90,7 @@ async fn all_executions_of_a_test_set_have_a_page() {
 
 #[tokio::test]
 async fn a_project_and_a_test_set_whose_executions_are_archived_lead_to_them() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, at) = reader.upload(&super::junit("no bank", "")).await;
+    let (reader, execution, at) = Reader::of_report(&super::junit("no bank", "")).await;
     reader.api().put(&at, json!({"Archived": true})).await.expect(204);
     let set = execution["TestSetId"].as_str().unwrap();
     let set = format!("/projects/{}/sets/{set}", execution["ProjectId"].as_str().unwrap());

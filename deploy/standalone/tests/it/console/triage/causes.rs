@@ -111,9 +111,7 @@ async fn sixty_failures_are_triaged_cause_by_cause() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decision_of_the_run_before_is_offered_again() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (_, at) = reader.upload(&report()).await;
+    let (reader, _, at) = Reader::of_report(&report()).await;
     let causes = reader.api().get(&format!("{at}/failures")).await.ok();
     let review = json!({
         "Causes": [causes[0]["Fingerprint"]], "Status": "Rejected", "Ticket": "SHOP-77",
@@ -169,9 +167,7 @@ impl Reader {
 
 #[tokio::test]
 async fn no_cause_is_left_out_of_a_triage_with_several_pages() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, at) = reader.upload(&many_causes()).await;
+    let (reader, execution, at) = Reader::of_report(&many_causes()).await;
     let page = format!("/executions/{}/triage", id(&execution));
     let (count, next) = reader.causes_on(&page).await;
     assert_eq!((count, reader.all_causes(&page).await), (100, 144));
@@ -205,9 +201,7 @@ async fn no_cause_is_left_out_of_a_triage_with_several_pages() {
 
 #[tokio::test]
 async fn the_causes_after_one_that_is_muted_meanwhile_are_listed() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (_, at) = reader.upload(&many_causes()).await;
+    let (reader, _, at) = Reader::of_report(&many_causes()).await;
     let list = format!("{at}/failures?muted=false&limit=10");
     let first = reader.api().get(&list).await;
     let link = first.headers["link"].to_str().unwrap();
@@ -232,9 +226,7 @@ async fn the_causes_after_one_that_is_muted_meanwhile_are_listed() {
 
 #[tokio::test]
 async fn a_judgement_that_is_refused_says_so_if_its_cause_was_muted_meanwhile() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, at) = reader.upload(&report()).await;
+    let (reader, execution, at) = Reader::of_report(&report()).await;
     let causes = reader.api().get(&format!("{at}/failures")).await.ok();
     let first = causes[0]["Fingerprint"].as_str().unwrap();
     let mute = json!({

@@ -7,7 +7,6 @@ use super::report;
 use crate::{
     browser::Browser,
     console::{Reader, review::in_days},
-    customer::Customer,
     world::id,
 };
 
@@ -29,9 +28,7 @@ impl Browser {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn texts_come_back_in_the_form_of_their_own_cause() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, _) = reader.upload(&report()).await;
+    let (reader, execution, _) = Reader::of_report(&report()).await;
     let browser = Browser::open().await;
     reader.open(&browser, &format!("/executions/{}/triage", id(&execution))).await;
     browser.sees_form("7 tests", "", false).await;
@@ -55,9 +52,7 @@ async fn texts_come_back_in_the_form_of_their_own_cause() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn texts_for_the_tests_of_a_cause_stay_in_their_list() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, at) = reader.upload(&report()).await;
+    let (reader, execution, at) = Reader::of_report(&report()).await;
     let causes = reader.api().get(&format!("{at}/failures")).await.ok();
     let browser = Browser::open().await;
     let list = |nr: usize| {

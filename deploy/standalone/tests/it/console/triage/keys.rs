@@ -4,13 +4,11 @@ use assay_testkit::eventually;
 use serde_json::json;
 
 use super::report;
-use crate::{browser::Browser, console::Reader, customer::Customer, world::id};
+use crate::{browser::Browser, console::Reader, world::id};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_act_on_the_row_with_the_focus_and_only_while_the_form_is_shown() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, at) = reader.upload(&report()).await;
+    let (reader, execution, at) = Reader::of_report(&report()).await;
     let browser = Browser::open().await;
     reader.open(&browser, &format!("/executions/{}", id(&execution))).await;
 
@@ -67,9 +65,7 @@ const HELD: &str = "
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_is_held_moves_on_and_does_nothing_else_again() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, at) = reader.upload(&report()).await;
+    let (reader, execution, at) = Reader::of_report(&report()).await;
     let browser = Browser::open().await;
     let page = format!("/executions/{}", id(&execution));
     reader.open(&browser, &page).await;
@@ -90,9 +86,7 @@ async fn a_key_that_is_held_moves_on_and_does_nothing_else_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_without_rows_has_no_form_and_a_triage_has_one() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, at) = reader.upload(&report()).await;
+    let (reader, execution, at) = Reader::of_report(&report()).await;
     let browser = Browser::open().await;
     let page = format!("/executions/{}", id(&execution));
     for empty in ["?q=unknown", "?change=Fixed", "?muted=true"] {

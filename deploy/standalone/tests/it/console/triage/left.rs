@@ -41,9 +41,8 @@ async fn a_triage_keeps_the_judgements_of_others_unless_it_lists_them() {
 
 #[tokio::test]
 async fn the_box_of_a_list_of_tests_to_review_selects_no_other_ones() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, at) = reader.upload(&tests(["t1", "t2"].map(|name| (name, REFUSED)))).await;
+    let (reader, execution, at) =
+        Reader::of_report(&tests(["t1", "t2"].map(|name| (name, REFUSED)))).await;
     let causes = reader.api().get(&format!("{at}/failures")).await.ok();
     let cause = causes[0]["Fingerprint"].as_str().unwrap();
     let list = format!("/executions/{}?fingerprint={cause}", id(&execution));

@@ -8,15 +8,12 @@ use super::report;
 use crate::{
     browser::Browser,
     console::{Reader, filled, review::in_days},
-    customer::Customer,
     world::id,
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_review_that_mutes_is_taken_back_with_its_mutes() {
-    let customer = Customer::new().await;
-    let reader = Reader::new(&customer).await;
-    let (execution, at) = reader.upload(&report()).await;
+    let (reader, execution, at) = Reader::of_report(&report()).await;
     let project = execution["ProjectId"].as_str().unwrap();
     let known = format!("/api/projects/{project}/knownfailures");
     let muted = async || {
