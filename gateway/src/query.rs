@@ -8,7 +8,7 @@ use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, IntoDeserializer, value},
 };
-use utoipa::openapi::path::Parameter;
+use utoipa::{IntoParams, openapi::path::Parameter};
 
 use crate::{body::invalid, problem::Problem};
 
@@ -30,6 +30,18 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
             return Ok(Self(extract::Query::try_from_uri(&parts.uri)?.0));
         }
         Ok(Self(extract::Query::try_from_uri(&without_empty(&parts.uri)?)?.0))
+    }
+}
+
+/// The query parameters of an operation that would do something else without one that is misspelt; others are refused.
+pub(crate) struct OnlyQuery<T>(pub(crate) T);
+
+impl<S: Sync, T: DeserializeOwned + IntoParams> FromRequestParts<S> for OnlyQuery<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        require_known(parts, T::into_params(|| None))?;
+        Query::from_request_parts(parts, state).await.map(|Query(query)| Self(query))
     }
 }
 

@@ -10,9 +10,9 @@ pub(super) mod verdict;
 
 use assay_auth::Caller;
 use assay_proto::execution::{
-    CancelExecutionRequest, CompleteExecutionRequest, Execution, ExecutionEntry,
-    GetExecutionRequest, ListExecutionsRequest, StartExecutionInput, StartExecutionRequest,
-    TestReport,
+    CancelExecutionRequest, CompleteExecutionInput, CompleteExecutionRequest, Execution,
+    ExecutionEntry, GetExecutionRequest, ListExecutionsRequest, StartExecutionInput,
+    StartExecutionRequest, TestReport,
 };
 use axum::extract::State;
 use http::StatusCode;
@@ -27,7 +27,7 @@ use crate::{
     list::{List, Listing},
     path::{Path, ShortRoutes},
     problem::Problem,
-    query::Query,
+    query::{OnlyQuery, Query},
     response::{Created, Resource, Streamed, StreamedResource},
     services::{Executions, Services},
 };
@@ -192,18 +192,19 @@ async fn start(
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct Completion {
-    /// Name of the reporter of an open execution that has completed. As soon as the number of
-    /// `Reporters` have, the execution ends. Without a name it ends now.
+    /// Name of the reporter of an open execution that has completed, unless the body has it. As soon as
+    /// the number of `Reporters` have, the execution ends. Without a name it ends now.
     #[param(example = "shard-1")]
     reporter: Option<String>,
 }
 
 /// Completes an execution in mode `External`, or the part of one of its reporters.
 ///
-/// Test reports without a result become `Aborted`.
+/// Test reports without a result become `Aborted`. Other parameters and fields than these are refused.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/executions/{executionId}/complete",
     operation_id = "complete_execution", tag = "Executions", params(Completion),
+    request_body = Option<CompleteExecutionInput>,
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ExecutionService/CompleteExecution"))),
     responses((status = OK, description = "The completed execution", body = Execution)),
 )]
@@ -211,8 +212,14 @@ async fn complete(
     State(mut executions): State<Executions>,
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
-    Query(Completion { reporter }): Query<Completion>,
+    OnlyQuery(Completion { reporter }): OnlyQuery<Completion>,
+    input: Option<Body<CompleteExecutionInput>>,
 ) -> Result<Streamed<Execution>, Problem> {
+    let of_body = input.and_then(|Body(input)| input.reporter);
+    if reporter.is_some() && of_body.is_some() && reporter != of_body {
+        return Err(Problem::invalid("Reporter", "must be that of the parameter `reporter`"));
+    }
+    let reporter = reporter.or(of_body);
     let request = CompleteExecutionRequest { project_id, id, reporter };
     Streamed::of(executions.complete_execution(caller.call(request)).await?).await
 }

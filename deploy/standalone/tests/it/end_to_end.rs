@@ -5,6 +5,7 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 
 use crate::{
+    customer::Customer,
     installation::Installation,
     junit::upload,
     world::{ADMIN, PASSWORD, World, create_project, id},
@@ -196,4 +197,26 @@ async fn a_junit_report_becomes_a_completed_execution() {
     let kept: Vec<_> = kept.as_array().unwrap().iter().map(id).collect();
     assert_eq!(kept, [id(&again), id(&execution)]);
     world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reporter_completes_its_part_by_a_parameter_or_a_body_and_nothing_if_it_is_misspelt() {
+    let customer = Customer::new().await;
+    let api = &customer.api;
+    let names = json!({"Project": "Shop", "TestSet": "Nightly", "Reporter": "one", "Reporters": 2});
+    let execution = api.post("/api/executions", names).await.created();
+    let complete = format!("/api/executions/{}/complete", id(&execution));
+    let ended = async |query: &str, body: Value| {
+        api.post(&format!("{complete}{query}"), body).await.ok()["Status"].clone()
+    };
+
+    for (query, body) in [
+        ("?Reporter=one", json!({})),
+        ("", json!({"Reportr": "one"})),
+        ("?reporter=one", json!({"Reporter": "two"})),
+    ] {
+        api.post(&format!("{complete}{query}"), body).await.is_problem(422, "invalid");
+    }
+    assert_eq!(ended("", json!({"Reporter": "one"})).await, "Running");
+    assert_eq!(ended("?reporter=two", json!({"Reporter": "two"})).await, "Completed");
 }
