@@ -60,10 +60,22 @@ impl Files {
             Err(unstored) => return Err(self.discard(place, unstored).await),
         };
         let inserted = self.insert(caller, place, &head, &stored).await;
-        if !matches!(inserted, Ok((_, true))) {
-            self.remove(place).await;
-        }
+        self.settle(place, inserted.as_ref().ok().map(|(_, contents)| *contents)).await?;
         Ok(inserted?.0)
+    }
+
+    /// Removes stored bytes unless they are the contents of a file. If they are those that a file has already, but that the
+    /// store has lost, the file gets them back.
+    pub(super) async fn settle(&self, place: Place, contents: Option<Place>) -> Result<(), Fault> {
+        if contents == Some(place) {
+            return Ok(());
+        }
+        let restored = match contents {
+            Some(contents) => self.store.copy_if_missing(place, contents).await,
+            None => Ok(()),
+        };
+        self.remove(place).await;
+        restored
     }
 
     /// Records bytes before they are stored, and claims room for those that the client has announced.
@@ -115,15 +127,15 @@ impl Files {
         Ok(Some(left.unsigned_abs()))
     }
 
-    /// Inserts the file of stored bytes. Returns the file, and whether the bytes are its contents: they are not if the
-    /// project has them already.
+    /// Inserts the file of stored bytes. Returns the file, and the place of its contents: another one if the project has them
+    /// already.
     async fn insert(
         &self,
         caller: &Caller,
         place: Place,
         head: &UploadFileHead,
         stored: &Stored,
-    ) -> Result<(StoredFile, bool), Fault> {
+    ) -> Result<(StoredFile, Place), Fault> {
         let mut tx = begin(&self.db).await?;
         let inserted = self.insert_in(&mut tx, caller, place, head, stored).await?;
         tx.commit().await?;
@@ -138,15 +150,14 @@ impl Files {
         place: Place,
         head: &UploadFileHead,
         stored: &Stored,
-    ) -> Result<(StoredFile, bool), Fault> {
+    ) -> Result<(StoredFile, Place), Fault> {
         let project = ProjectId(place.folder);
         projects::lock_shared(tx, caller.customer, project).await?;
         store::lock_quota(tx, caller.customer).await?;
         let content = store::insert_content(tx, place, stored).await?;
         // Only a deletion removes contents, and it waits for the lock of the project.
         let content = content.ok_or(Fault::Unavailable("the file"))?;
-        let is_new = content.0 == place.id;
-        if is_new {
+        if content.0 == place.id {
             stray::adopt(&mut **tx, place).await?;
             let (stored, _) = stray::sizes(&mut **tx, caller.customer).await?;
             if self.limit().is_some_and(|limit| stored > limit) {
@@ -154,6 +165,6 @@ impl Files {
             }
         }
         let file = store::insert(tx, caller, project, content, head).await?;
-        Ok((file, is_new))
+        Ok((file, store::place(caller.customer, project, content)))
     }
 }

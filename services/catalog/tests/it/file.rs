@@ -1,5 +1,6 @@
 //! Files of projects: their rows, their bytes, and what remains of uploads and deletions that did not end.
 
+mod lost;
 pub(crate) mod resumable;
 mod room;
 

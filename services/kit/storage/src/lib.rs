@@ -9,11 +9,12 @@ mod call;
 mod config;
 mod end;
 mod pace;
+mod removal;
 #[cfg(test)]
 mod tests;
 mod wanted;
 
-use std::{fs, io::ErrorKind, ops::Range, path::PathBuf, pin::Pin, sync::Arc};
+use std::{fs, ops::Range, path::PathBuf, pin::Pin, sync::Arc};
 
 use anyhow::Context;
 use assay_proto::{CustomerId, Fault};
@@ -229,36 +230,14 @@ impl FileStore {
         Ok((size, chunks))
     }
 
-    /// Removes a file if it exists, and what an upload that did not end has left of it in a folder.
-    pub async fn delete(&self, place: Place) -> Result<(), Fault> {
-        if let Some(folder) = &self.folder {
-            let staged = folder.join(format!("{}#1", place.path()));
-            match tokio::fs::remove_file(&staged).await {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    tracing::warn!(%error, "cannot remove a file that was not stored as a whole");
-                    return Err(Fault::Unavailable("the store of files"));
-                }
-                _ => {}
-            }
+    /// Copies a file to a place whose file was lost, and does nothing if that has a file.
+    pub async fn copy_if_missing(&self, from: Place, to: Place) -> Result<(), Fault> {
+        match measured("find", self.store.head(&to.path())).await {
+            Err(Error::NotFound { .. }) => {}
+            found => return available(found.map(drop)),
         }
-        match measured("remove", self.store.delete(&place.path())).await {
-            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
-            failed => available(failed),
-        }
-    }
-
-    /// Removes all files in a folder of a customer.
-    pub async fn remove(&self, customer: CustomerId, folder: Uuid) -> Result<(), Fault> {
-        let files = self.store.list(Some(&self::folder(customer, folder)));
-        let files = files.map_ok(|file| file.location).boxed();
-        let mut removed = self.store.delete_stream(files);
-        loop {
-            match measured("remove", removed.try_next()).await {
-                Ok(None) => return Ok(()),
-                Ok(Some(_)) | Err(Error::NotFound { .. }) => {}
-                failed => available(failed.map(drop))?,
-            }
-        }
+        tracing::warn!(content.id = %to.id, "the store had lost a file; its bytes have arrived again");
+        available(measured("copy", self.store.copy(&from.path(), &to.path())).await)
     }
 }
 

@@ -40,9 +40,7 @@ impl Files {
             }
         };
         let inserted = self.insert_complete(caller, writer, upload, (place, stored)).await;
-        if !matches!(inserted, Ok(true)) {
-            self.remove(place).await;
-        }
+        self.settle(place, inserted.as_ref().ok().copied()).await?;
         inserted?;
         Ok(())
     }
@@ -71,15 +69,15 @@ impl Files {
         }
     }
 
-    /// Inserts the file of an upload. Returns whether the stored bytes are its contents: they are not if the project has
-    /// them already. A file that is not the one that the client has announced ends the upload.
+    /// Inserts the file of an upload. Returns the place of its contents, which is another one if the project has them
+    /// already. A file that is not the one that the client has announced ends the upload.
     async fn insert_complete(
         &self,
         caller: &Caller,
         writer: &Writer,
         upload: &Claimed,
         (place, stored): (Place, Stored),
-    ) -> Result<bool, Fault> {
+    ) -> Result<Place, Fault> {
         let mut tx = begin(&self.db).await?;
         if upload.sha256.as_ref().is_some_and(|expected| expected[..] != stored.sha256) {
             // The upload may belong to another request by now.
@@ -94,10 +92,10 @@ impl Files {
             content_type: upload.content_type.clone(),
             ..UploadFileHead::default()
         };
-        let (file, is_new) = self.insert_in(&mut tx, caller, place, &head, &stored).await?;
+        let (file, contents) = self.insert_in(&mut tx, caller, place, &head, &stored).await?;
         store::finish(&mut tx, writer, (FileId::from_record(&file.id)?, stored.size)).await?;
         tx.commit().await?;
-        Ok(is_new)
+        Ok(contents)
     }
 }
 
