@@ -150,6 +150,7 @@ async fn rankings(
         ("20 newly failing", ranking("NewlyFailing")),
         ("20 most failed", ranking("MostFailed")),
         ("20 slowest", ranking("Slowest")),
+        ("20 slower", ranking("Slower")),
         ("none that never ran", format!("{project}/testcases/neverrun?limit=20")),
     ])
 }

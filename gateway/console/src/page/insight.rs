@@ -14,7 +14,7 @@ use super::{
     branch::Branch,
     cases::case_row,
     paged::{Paged, unless_empty},
-    part::{OF_TEST, below_project},
+    part::{OF_TEST, below_project, revision},
     row::place,
 };
 use crate::{
@@ -47,12 +47,13 @@ struct Kind {
 }
 
 const FLAKY: &str = "Flaky";
+const SLOWER: &str = "Slower";
 
 /// The name of a list of its own in the interface.
 const NEVER_RUN: &str = "NeverRun";
 
 /// The first kind is the default.
-const KINDS: [Kind; 5] = [
+const KINDS: [Kind; 6] = [
     Kind {
         name: "NewlyFailing",
         label: "Newly failing",
@@ -72,6 +73,11 @@ const KINDS: [Kind; 5] = [
         name: "Slowest",
         label: "Slowest",
         explanation: "The tests with the longest average duration.",
+    },
+    Kind {
+        name: SLOWER,
+        label: "Slower",
+        explanation: "Slow tests that take longer than before, in the same set, environment and branch.",
     },
     Kind {
         name: NEVER_RUN,
@@ -245,10 +251,43 @@ fn reasons(insight: &Insight, kind: &Kind) -> Markup {
             @if insight.recoveries > 0 {
                 span.fact { "recovered in " (counted(insight.recoveries, "run")) }
             }
+        } @else if kind.name == SLOWER {
+            (slowdown(insight))
         } @else if insight.failures > 0 {
             span.fact { b.fail { (number(insight.failures)) " failed" } " " (of_runs) }
         } @else {
             span.fact { (counted(insight.runs, "run")) }
+        }
+        (beginning(insight))
+    }
+}
+
+/// How much slower a test case has become.
+fn slowdown(insight: &Insight) -> Markup {
+    let durations = insight.duration_before_in_sec.zip(insight.duration_since_in_sec);
+    html! {
+        @if let Some((before, since)) = durations {
+            span.fact title="Medians of the runs that passed." {
+                (duration(before)) " → " b { (duration(since)) }
+            }
+        }
+    }
+}
+
+/// The run in which a test case began to fail or to take longer, and the commits since the one before.
+fn beginning(insight: &Insight) -> Markup {
+    let commit = |commit: &Option<String>| revision(None, commit.as_deref());
+    html! {
+        @if let Some((execution, time)) = insight.since_execution_id.as_ref().zip(insight.since) {
+            span.fact {
+                "since " a href=(format!("/executions/{execution}")) { (short_time(time)) }
+            }
+        }
+        @if let Some(since) = commit(&insight.since_commit) {
+            span.fact title="The commits in which it began: after the first one, up to the last one." {
+                @if let Some(before) = commit(&insight.commit_before) { (plain(&before)) " … " }
+                (plain(&since))
+            }
         }
     }
 }
@@ -268,6 +307,24 @@ mod tests {
         let link = |branch| row(&insight, &KINDS[0], branch).into_string();
         assert!(link(Some("work/1")).contains("href=\"/cases/7?branch=work%2F1\""));
         assert!(link(None).contains("href=\"/cases/7\""));
+    }
+
+    #[test]
+    fn a_slower_test_shows_its_durations_and_the_commits_since_the_one_before() {
+        let insight: Insight = serde_json::from_value(serde_json::json!({
+            "TestCaseId": "7", "TestCaseIdentifier": "pays", "TestCaseName": "pays", "Runs": 9,
+            "Failures": 0, "FlakyRuns": 0, "Recoveries": 0, "AverageDurationInSec": 1,
+            "LastExecutionId": "8", "LastRun": "2026-03-01T00:00:00Z", "Outcomes": "PP",
+            "SinceExecutionId": "6", "Since": "2026-02-27T00:00:00Z", "SinceCommit": "4711abc0815f",
+            "CommitBefore": "0123456789ab", "DurationBeforeInSec": 1.2, "DurationSinceInSec": 3.4,
+        }))
+        .unwrap();
+        let kind = KINDS.iter().find(|kind| kind.name == SLOWER).unwrap();
+        let html = row(&insight, kind, None).into_string();
+        for part in ["1.2 s → <b>3.4 s</b>", "href=\"/executions/6\"", "012345678 … 4711abc08"]
+        {
+            assert!(html.contains(part), "{part} in {html}");
+        }
     }
 
     #[test]

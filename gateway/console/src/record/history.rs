@@ -106,4 +106,10 @@ pub(crate) struct Insight {
     pub(crate) last_execution_id: String,
     pub(crate) last_run: Time,
     pub(crate) outcomes: String,
+    pub(crate) since_execution_id: Option<String>,
+    pub(crate) since: Option<Time>,
+    pub(crate) since_commit: Option<String>,
+    pub(crate) commit_before: Option<String>,
+    pub(crate) duration_before_in_sec: Option<f64>,
+    pub(crate) duration_since_in_sec: Option<f64>,
 }

@@ -16,8 +16,12 @@
 mod history;
 pub mod monitor;
 mod sentence;
+mod slowdown;
 
-pub use self::history::{History, Run, Series};
+pub use self::{
+    history::{History, Run, Series},
+    slowdown::Slowdown,
+};
 
 /// The thresholds of the rule. The default misses no regression of a stable test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,9 @@
 //! short break is broken, flaky or not. A test that a monitor has found to be repaired begins again: runs
 //! before that do not count.
 
-use crate::{History, Outcome, Rule, Run, Series, history::breaks, sentence::number};
+use crate::{
+    History, Outcome, Rule, Run, Series, history::breaks, sentence::number, slowdown::median,
+};
 
 /// Number of runs below which a share of them says nothing.
 const FEWEST: usize = 5;
@@ -116,10 +118,8 @@ fn value(measure: Measure, runs: &[Observation<'_>], rule: Rule) -> Option<f64> 
 /// Returns the median of the durations of runs that passed. A run that did not is neither slow nor fast.
 fn median_of_passed(runs: &[Observation<'_>]) -> Option<f64> {
     let passed = runs.iter().filter(|run| run.outcome != Outcome::Failed);
-    let mut durations: Vec<f64> = passed.map(|run| run.duration_in_sec).collect();
-    durations.sort_by(f64::total_cmp);
-    let (low, high) = (durations.len().checked_sub(1)? / 2, durations.len() / 2);
-    (durations.len() >= FEWEST).then(|| f64::midpoint(durations[low], durations[high]))
+    let durations: Vec<f64> = passed.map(|run| run.duration_in_sec).collect();
+    median(&durations).filter(|_| durations.len() >= FEWEST)
 }
 
 fn sentence(measure: Measure, value: f64, count: usize) -> String {

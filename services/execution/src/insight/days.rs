@@ -1,13 +1,18 @@
 //! The results of each test case, day and branch, in PostgreSQL: they are added up when an execution
 //! has ended, and derived again to verify and to rebuild them.
 
+mod drift;
+
 use std::time::Instant;
 
 use assay_fair::Throttle;
+use assay_judge::{OUTAGE_OF, OUTAGE_PERCENT};
 use assay_proto::{CustomerId, ExecutionId, Fault};
 use assay_work::{Patience, Queue, Work};
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
 use uuid::Uuid;
+
+pub(crate) use self::drift::{differences, repair};
 
 /// Adding the results of an ended execution. If it is dropped, insights do not count the execution.
 pub(crate) const INSIGHT: Work = Work {
@@ -40,23 +45,26 @@ const SUMS: &str = "runs, failures, new_failures, flaky_runs, recoveries, durati
     last_execution_id, last_failed";
 
 /// Returns a statement that derives rows from the reports of the executions `e` that `which` selects.
-/// The 200 slowest test cases of an execution are slow. A last failure of a flaky test is none.
+/// The 200 slowest test cases of an execution are slow. A last failure of a flaky test is none, and new failures in an
+/// outage are none either.
 fn derived(which: &str) -> String {
     format!(
         "select {KEY}, count(*)::int as runs, (count(*) filter (where failed))::int as failures,
-                (count(*) filter (where change = 'New'))::int as new_failures,
+                (count(*) filter (where change = 'New' and not is_outage))::int as new_failures,
                 (count(*) filter (where change = 'Flaky'))::int as flaky_runs,
                 (count(*) filter (where change = 'Fixed'))::int as recoveries,
                 sum(total_duration_in_sec) as duration_in_sec,
                 bool_or(rank <= 200 and total_duration_in_sec > 0) as is_slow,
                 (array_agg(execution_id order by execution_id desc))[1] as last_execution_id,
-                (array_agg(failed and change <> 'Flaky' order by execution_id desc))[1]
-                    as last_failed
+                (array_agg(
+                    failed and change <> 'Flaky' and not (change = 'New' and is_outage)
+                    order by execution_id desc
+                ))[1] as last_failed
          from (
              select e.customer_id, e.project_id, r.test_case_id,
                     (e.request_time at time zone 'utc')::date as day,
                     coalesce(e.branch, '') as branch, e.id as execution_id,
-                    r.result <> 'Passed' as failed, r.change, r.total_duration_in_sec,
+                    r.result <> 'Passed' as failed, r.change, e.is_outage, r.total_duration_in_sec,
                     row_number() over (
                         partition by e.customer_id, e.id
                         order by r.total_duration_in_sec desc, r.id
@@ -105,6 +113,26 @@ const LOCK_SHARED: &str =
     "select pg_advisory_xact_lock_shared(hashtextextended('days ' || $1::text, 0))";
 const LOCK: &str = "select pg_advisory_xact_lock(hashtextextended('days ' || $1::text, 0))";
 
+/// A statement that records that an execution was added, and whether it is evidence about the environment.
+fn mark() -> String {
+    format!(
+        "update execution
+         set rolled_up_at = now(),
+             is_outage = executed >= {OUTAGE_OF}
+                 and 100 * (failed - muted) > {OUTAGE_PERCENT} * executed
+         from (
+             select test_cases_failed + test_cases_with_error as failed,
+                    test_cases_passed + test_cases_failed + test_cases_with_error as executed,
+                    (select count(*) from test_report r
+                     where r.customer_id = $1 and r.execution_id = $2 and r.change <> 'None'
+                       and r.is_muted) as muted
+             from execution
+             where customer_id = $1 and id = $2
+         ) as counted
+         where customer_id = $1 and id = $2"
+    )
+}
+
 /// Adds the results of an execution.
 pub(super) async fn add(
     tx: &mut PgTransaction<'_>,
@@ -129,10 +157,7 @@ pub(super) async fn add(
                  then excluded.last_failed else case_day.last_failed end,
              last_execution_id = greatest(case_day.last_execution_id, excluded.last_execution_id)"
     );
-    for statement in [
-        insert.as_str(),
-        "update execution set rolled_up_at = now() where customer_id = $1 and id = $2",
-    ] {
+    for statement in [mark(), insert] {
         let statement = sqlx::query(AssertSqlSafe(statement)).bind(customer).bind(execution);
         statement.execute(&mut **tx).await?;
     }
@@ -209,86 +234,4 @@ pub(crate) async fn remove_old(db: &PgPool, throttle: &mut Throttle) -> Result<(
         }
         throttle.pause(begun.elapsed()).await;
     }
-}
-
-/// Returns a statement that lists the differences between the stored rows and the derived ones, as
-/// the columns `noun`, `id`, `field`, `stored` and `derived`.
-pub(crate) fn differences() -> String {
-    let shown = |row: &str| {
-        format!(
-            "case when {row}.runs is not null then format(
-                '%s runs, %s failed, %s newly, %s flaky, %s recovered, %s s%s, last %s in %s',
-                {row}.runs, {row}.failures, {row}.new_failures, {row}.flaky_runs,
-                {row}.recoveries, {row}.duration_in_sec, case when {row}.is_slow then ', slow' end,
-                case when {row}.last_failed then 'failed' else 'passed' end,
-                {row}.last_execution_id
-            ) end"
-        )
-    };
-    let (stored, derived, pairs) = (shown("stored"), shown("derived"), pairs());
-    format!(
-        "select 'test case' as noun, test_case_id::text as id,
-                concat_ws(' ', 'results of', day, nullif(branch, '')) as field,
-                {stored} as stored, {derived} as derived
-         {pairs}
-         order by test_case_id, day, branch"
-    )
-}
-
-/// The stored rows and the derived ones that differ.
-fn pairs() -> String {
-    let derived = derived(&format!(
-        "e.rolled_up_at < 'infinity' and e.request_time
-             >= ((now() at time zone 'utc')::date - {MOST} + 1)::timestamp at time zone 'utc'"
-    ));
-    format!(
-        "from (
-             select stored.* from case_day stored
-             where day > (now() at time zone 'utc')::date - {MOST} and not exists (
-                 select from deletion d
-                 where d.customer_id = stored.customer_id
-                   and d.project_id in (stored.project_id, '00000000-0000-0000-0000-000000000000')
-             )
-         ) as stored
-         full join ({derived}) as derived using ({KEY})
-         where (stored.runs, stored.failures, stored.new_failures, stored.flaky_runs,
-                stored.recoveries, stored.is_slow, stored.last_execution_id, stored.last_failed)
-             is distinct from
-               (derived.runs, derived.failures, derived.new_failures, derived.flaky_runs,
-                derived.recoveries, derived.is_slow, derived.last_execution_id,
-                derived.last_failed)
-            or abs(stored.duration_in_sec - derived.duration_in_sec)
-               > 1e-6 * greatest(1, derived.duration_in_sec)"
-    )
-}
-
-/// Replaces the rows that differ from the derived ones, while no execution is added. Returns their
-/// number.
-pub(crate) async fn repair(tx: &mut PgTransaction<'_>) -> Result<u64, Fault> {
-    sqlx::query("lock table case_day in share row exclusive mode").execute(&mut **tx).await?;
-    let pairs = pairs();
-    let columns: Vec<_> = SUMS.split(',').map(|sum| format!("derived.{}", sum.trim())).collect();
-    let columns = columns.join(", ");
-    let updates: Vec<_> =
-        SUMS.split(',').map(str::trim).map(|sum| format!("{sum} = excluded.{sum}")).collect();
-    let updates = updates.join(", ");
-    let repair = format!(
-        "with differing as materialized (select {KEY}, {columns} {pairs}),
-         gone as (
-             delete from case_day
-             using differing
-             where differing.runs is null and case_day.customer_id = differing.customer_id
-               and case_day.project_id = differing.project_id
-               and case_day.test_case_id = differing.test_case_id
-               and case_day.day = differing.day and case_day.branch = differing.branch
-         ),
-         written as (
-             insert into case_day ({KEY}, {SUMS})
-             select {KEY}, {SUMS} from differing where runs is not null
-             on conflict on constraint case_day_pkey do update set {updates}
-         )
-         select count(*) from differing"
-    );
-    let repaired: i64 = sqlx::query_scalar(AssertSqlSafe(repair)).fetch_one(&mut **tx).await?;
-    Ok(repaired.unsigned_abs())
 }

@@ -8,6 +8,8 @@ use assay_proto::{
 use assay_rpc::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgPool};
 
+use super::slower::Slower;
+
 /// Maximum number of test cases that are considered, those with the highest scores.
 const MOST_CANDIDATES: i64 = 5000;
 
@@ -47,7 +49,56 @@ struct Rules {
     ranked: &'static str,
     /// A join that leaves out test cases. It is only made for as many as a page needs.
     filter: &'static str,
+    /// The selection of the execution since which a test case on the page fails or takes longer, and of the last one
+    /// before it.
+    since: &'static str,
 }
+
+/// The selection for test cases of which that is not asked.
+const NEVER: &str = "select null::uuid as id, null::uuid as before_id,
+                            null::float8 as duration_before_in_sec, null::float8 as duration_since_in_sec";
+
+/// The selection for those that have begun to fail: on the day of their score, and after having passed in the same series.
+const BEGAN_TO_FAIL: &str = "
+    select first.id, before.id as before_id, null::float8 as duration_before_in_sec,
+           null::float8 as duration_since_in_sec
+    from (
+        select e.id, e.test_set_id, e.environment_id, e.branch
+        from test_report r
+        join execution e on e.customer_id = $1 and e.id = r.execution_id
+            and e.rolled_up_at < 'infinity' and ($4::text is null or e.branch = $4)
+        where r.customer_id = $1 and r.test_case_id = page.test_case_id and r.change = 'New' and not e.is_outage
+          and r.execution_id >= first_id_at(to_timestamp(page.score))
+          and r.execution_id < first_id_at(to_timestamp(page.score) + interval '1 day')
+        order by e.id desc
+        limit 1
+    ) as first
+    left join lateral (
+        select e.id
+        from (
+            select execution_id, result from test_report
+            where customer_id = $1 and test_case_id = page.test_case_id and execution_id < first.id
+            order by execution_id desc
+            limit 100
+        ) as r
+        join execution e on e.customer_id = $1 and e.id = r.execution_id
+        where r.result = 'Passed' and e.test_set_id = first.test_set_id
+          and e.environment_id is not distinct from first.environment_id
+          and e.branch is not distinct from first.branch
+        order by r.execution_id desc
+        limit 1
+    ) as before on true";
+
+/// The selection of the test cases that have become slower, which were found before.
+const SLOWER: &str =
+    "select * from unnest($8::uuid[], $9::float8[]) as slower (test_case_id, score)";
+
+/// The selection for those.
+const BECAME_SLOWER: &str = "
+    select slower.id, slower.before_id, slower.duration_before_in_sec, slower.duration_since_in_sec
+    from unnest($8::uuid[], $10::uuid[], $11::uuid[], $12::float8[], $13::float8[])
+        as slower (test_case_id, id, before_id, duration_before_in_sec, duration_since_in_sec)
+    where slower.test_case_id = page.test_case_id";
 
 impl Rules {
     fn of(kind: InsightKind) -> Self {
@@ -58,6 +109,7 @@ impl Rules {
                 having: "sum(flaky_runs) > 0 or sum(recoveries) > 1",
                 ranked: CANDIDATES,
                 filter: "",
+                since: NEVER,
             },
             InsightKind::NewlyFailing => Self {
                 days: "failures > 0",
@@ -70,6 +122,7 @@ impl Rules {
                     " order by d.day desc, d.last_execution_id desc limit 1
                      ) as last on last.last_failed"
                 ),
+                since: BEGAN_TO_FAIL,
             },
             InsightKind::MostFailed => Self {
                 days: "failures > 0",
@@ -77,6 +130,7 @@ impl Rules {
                 having: "true",
                 ranked: CANDIDATES,
                 filter: "",
+                since: NEVER,
             },
             InsightKind::Slowest => Self {
                 days: "is_slow",
@@ -90,14 +144,24 @@ impl Rules {
                     ") as total"
                 ),
                 filter: "",
+                since: NEVER,
+            },
+            InsightKind::Slower => Self {
+                days: "false",
+                score: "0",
+                having: "true",
+                ranked: SLOWER,
+                filter: "",
+                since: BECAME_SLOWER,
             },
         }
     }
 
     /// Returns the statement. Its parameters are the customer, the project, the number of days, the
-    /// branch, the cursor, the pattern and the limit.
+    /// branch, the cursor, the pattern and the limit; and the columns of the test cases that have become
+    /// slower.
     fn statement(&self) -> String {
-        let Self { days, score, having, ranked, filter } = self;
+        let Self { days, score, having, ranked, filter, since } = self;
         let is_not_deleted = is_not_deleted("$2", "case_day.test_case_id");
         let days_of_page = days_of!("page");
         format!(
@@ -134,7 +198,10 @@ impl Rules {
                  order by ranked.score desc, ranked.test_case_id desc
                  limit $7
              )
-             select page.test_case_id, total.*, e.request_time as last_run, latest.*
+             select page.test_case_id, total.*, e.request_time as last_run, latest.*,
+                    first.id as since_execution_id, first.request_time as since,
+                    first.commit as since_commit, before.commit as commit_before,
+                    since.duration_before_in_sec, since.duration_since_in_sec
              from page
              cross join lateral (
                  select sum(d.runs)::int as runs, sum(d.failures)::int as failures,
@@ -147,6 +214,9 @@ impl Rules {
              ) as total
              join execution e on e.customer_id = $1 and e.id = total.last_execution_id
              cross join lateral ({LATEST}) as latest
+             left join lateral ({since}) as since on true
+             left join execution first on first.customer_id = $1 and first.id = since.id
+             left join execution before on before.customer_id = $1 and before.id = since.before_id
              order by page.score desc, page.test_case_id desc"
         )
     }
@@ -179,16 +249,23 @@ pub(super) async fn list(
     slice: &Slice,
 ) -> Result<Rows<Insight>, Fault> {
     let after = TestCaseId::from_field_if_any("cursor", slice.after.as_deref())?;
-    let insights = sqlx::query_as(AssertSqlSafe(Rules::of(ranking.kind).statement()));
-    let insights: Vec<Insight> = insights
+    let insights = sqlx::query_as(AssertSqlSafe(Rules::of(ranking.kind).statement()))
         .bind(customer)
         .bind(project)
         .bind(ranking.days)
         .bind(&ranking.branch)
         .bind(after)
         .bind(&slice.pattern)
-        .bind(slice.limit)
-        .fetch_all(db)
-        .await?;
+        .bind(slice.limit);
+    let insights: Vec<Insight> = if ranking.kind == InsightKind::Slower {
+        let Ranking { days, branch, .. } = ranking;
+        let slower = Slower::find(db, customer, project, *days, branch.as_deref()).await?;
+        let insights = insights.bind(slower.test_cases).bind(slower.sizes);
+        let insights = insights.bind(slower.since).bind(slower.before);
+        let insights = insights.bind(slower.durations_before).bind(slower.durations_since);
+        insights.fetch_all(db).await?
+    } else {
+        insights.fetch_all(db).await?
+    };
     Ok(insights.into())
 }

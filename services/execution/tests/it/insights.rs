@@ -1,4 +1,6 @@
-//! Insights: test cases that are flaky, newly failing, failing most or slowest.
+//! Insights: test cases that are flaky, newly failing, failing most, slowest or slower than before.
+
+mod began;
 
 use std::pin::pin;
 

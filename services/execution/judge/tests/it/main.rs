@@ -4,6 +4,7 @@
 mod generator;
 #[path = "../../examples/truth/score.rs"]
 mod score;
+mod slowdowns;
 
 use assay_judge::Rule;
 
