@@ -1,5 +1,7 @@
 //! `/projects/{projectId}/insights`: the test cases of a project that need attention.
 
+mod row;
+
 use axum::{
     Router,
     extract::{Path, Query},
@@ -10,21 +12,20 @@ use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use self::row::row;
 use super::{
     branch::Branch,
     cases::case_row,
     paged::{Paged, unless_empty},
-    part::{OF_TEST, below_project, revision},
-    row::place,
+    part::below_project,
 };
 use crate::{
     api::{Api, Console, address},
-    chart::{glyph, strip},
     failure::Failure,
     layout::Page,
-    record::{Insight, Outcome, Project, TestCaseEntry},
+    record::{Insight, Project, TestCaseEntry},
     session::Session,
-    text::{clean, counted, duration, number, plain, short_time},
+    text::clean,
 };
 
 /// Number of test cases on a page.
@@ -211,121 +212,9 @@ fn period(
     }
 }
 
-/// A test case, with a link to its runs on the branch of the view.
-fn row(insight: &Insight, kind: &Kind, branch: Option<&str>) -> Markup {
-    let runs = [("branch", branch)].into_iter().filter_map(|(name, value)| Some((name, value?)));
-    let runs = address(&format!("/cases/{}", insight.test_case_id), &runs.collect::<Vec<_>>());
-    let outcomes: Vec<_> = insight.outcomes.chars().map(Outcome::of_letter).collect();
-    let last = outcomes.last().copied().unwrap_or(Outcome::Absent);
-    html! {
-        li.row.test {
-            span.mark { (glyph(last)) }
-            span.what {
-                a href=(runs) {
-                    bdi { (plain(&insight.test_case_name)) }
-                }
-                (place(&insight.test_case_identifier, &insight.test_case_name))
-                span.facts { (reasons(insight, kind)) }
-            }
-            span.marks {
-                a.small href=(format!("/executions/{}", insight.last_execution_id)) {
-                    (short_time(insight.last_run))
-                }
-            }
-            span.history { @if !outcomes.is_empty() { (strip(&outcomes)) } }
-            span.time title=(format!("Average of its runs. {OF_TEST}")) {
-                (duration(insight.average_duration_in_sec))
-            }
-        }
-    }
-}
-
-/// The numbers that put a test case into the ranking.
-fn reasons(insight: &Insight, kind: &Kind) -> Markup {
-    let of_runs = format!("of {}", counted(insight.runs, "run"));
-    html! {
-        @if kind.name == FLAKY {
-            @if insight.flaky_runs > 0 {
-                span.fact { (number(insight.flaky_runs)) " flaky, " (of_runs) }
-            }
-            @if insight.recoveries > 0 {
-                span.fact { "recovered in " (counted(insight.recoveries, "run")) }
-            }
-        } @else if kind.name == SLOWER {
-            (slowdown(insight))
-        } @else if insight.failures > 0 {
-            span.fact { b.fail { (number(insight.failures)) " failed" } " " (of_runs) }
-        } @else {
-            span.fact { (counted(insight.runs, "run")) }
-        }
-        (beginning(insight))
-    }
-}
-
-/// How much slower a test case has become.
-fn slowdown(insight: &Insight) -> Markup {
-    let durations = insight.duration_before_in_sec.zip(insight.duration_since_in_sec);
-    html! {
-        @if let Some((before, since)) = durations {
-            span.fact title="Medians of the runs that passed." {
-                (duration(before)) " → " b { (duration(since)) }
-            }
-        }
-    }
-}
-
-/// The run in which a test case began to fail or to take longer, and the commits since the one before.
-fn beginning(insight: &Insight) -> Markup {
-    let commit = |commit: &Option<String>| revision(None, commit.as_deref());
-    html! {
-        @if let Some((execution, time)) = insight.since_execution_id.as_ref().zip(insight.since) {
-            span.fact {
-                "since " a href=(format!("/executions/{execution}")) { (short_time(time)) }
-            }
-        }
-        @if let Some(since) = commit(&insight.since_commit) {
-            span.fact title="The commits in which it began: after the first one, up to the last one." {
-                @if let Some(before) = commit(&insight.commit_before) { (plain(&before)) " … " }
-                (plain(&since))
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_test_leads_to_its_runs_on_the_branch_of_the_view() {
-        let insight: Insight = serde_json::from_value(serde_json::json!({
-            "TestCaseId": "7", "TestCaseIdentifier": "pays", "TestCaseName": "pays", "Runs": 9,
-            "Failures": 3, "FlakyRuns": 0, "Recoveries": 0, "AverageDurationInSec": 1,
-            "LastExecutionId": "8", "LastRun": "2026-03-01T00:00:00Z", "Outcomes": "PF",
-        }))
-        .unwrap();
-        let link = |branch| row(&insight, &KINDS[0], branch).into_string();
-        assert!(link(Some("work/1")).contains("href=\"/cases/7?branch=work%2F1\""));
-        assert!(link(None).contains("href=\"/cases/7\""));
-    }
-
-    #[test]
-    fn a_slower_test_shows_its_durations_and_the_commits_since_the_one_before() {
-        let insight: Insight = serde_json::from_value(serde_json::json!({
-            "TestCaseId": "7", "TestCaseIdentifier": "pays", "TestCaseName": "pays", "Runs": 9,
-            "Failures": 0, "FlakyRuns": 0, "Recoveries": 0, "AverageDurationInSec": 1,
-            "LastExecutionId": "8", "LastRun": "2026-03-01T00:00:00Z", "Outcomes": "PP",
-            "SinceExecutionId": "6", "Since": "2026-02-27T00:00:00Z", "SinceCommit": "4711abc0815f",
-            "CommitBefore": "0123456789ab", "DurationBeforeInSec": 1.2, "DurationSinceInSec": 3.4,
-        }))
-        .unwrap();
-        let kind = KINDS.iter().find(|kind| kind.name == SLOWER).unwrap();
-        let html = row(&insight, kind, None).into_string();
-        for part in ["1.2 s → <b>3.4 s</b>", "href=\"/executions/6\"", "012345678 … 4711abc08"]
-        {
-            assert!(html.contains(part), "{part} in {html}");
-        }
-    }
 
     #[test]
     fn another_number_of_days_keeps_every_branch() {
