@@ -114,6 +114,15 @@ mod tests {
     }
 
     #[test]
+    fn four_slow_runs_after_thirty_suffice_and_three_do_not() {
+        let fast: Vec<f64> =
+            (0..30).map(|run| 1.0 + 0.01 * f64::from((29 - run) * 7 % 30)).collect();
+        let after = |slow: &[f64]| at(&[fast.as_slice(), slow].concat());
+        assert_eq!(after(&[2.0, 2.1, 2.3, 2.2]), Some(30));
+        assert_eq!(after(&[2.0, 2.1, 2.3]), None);
+    }
+
+    #[test]
     fn a_slowdown_that_does_not_last_or_matter_is_none() {
         for (name, durations) in [
             ("nothing", [].as_slice()),
