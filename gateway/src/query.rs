@@ -33,7 +33,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// The query parameters of an operation that would do something else without one that is misspelt; others are refused.
+/// The query parameters of an operation that refuses others: without one that is misspelt, it would do something else.
 pub(crate) struct OnlyQuery<T>(pub(crate) T);
 
 impl<S: Sync, T: DeserializeOwned + IntoParams> FromRequestParts<S> for OnlyQuery<T> {

@@ -40,9 +40,9 @@ struct Filter {
 /// Only ended executions count, about a second after they ended. `Flaky` are test cases that passed
 /// after a failed attempt, or at least twice after a failed execution. `NewlyFailing` ones began to
 /// fail within these days, other than in an outage, and failed last. `Slowest` considers the 200
-/// slowest test cases of each execution. `Slower` are test cases that take longer than before since a run within these days, in
-/// the median of the runs that passed in a test set, an environment and a branch: by a quarter and 50 ms
-/// at least. It considers 100 runs of the 50 test cases whose average has grown most from day to day,
+/// slowest test cases of each execution. `Slower` are test cases that take longer since a run within
+/// these days, in the median of the runs that passed in a test set, an environment and a branch: by a
+/// quarter and 50 ms at least. It considers 100 runs of the 50 test cases whose average has grown most from day to day,
 /// among those that `Slowest` considers. The fields from `SinceExecutionId` on say when test cases of
 /// `NewlyFailing` and `Slower` began to fail or to take longer.
 #[utoipa::path(

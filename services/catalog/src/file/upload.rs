@@ -64,8 +64,8 @@ impl Files {
         Ok(inserted?.0)
     }
 
-    /// Removes stored bytes unless they are the contents of a file. If they are those that a file has already, but that the
-    /// store has lost, the file gets them back.
+    /// Removes stored bytes unless they are the contents of a file. If the project has the same contents at another place,
+    /// but the store has lost their bytes, it gets them back.
     pub(super) async fn settle(&self, place: Place, contents: Option<Place>) -> Result<(), Fault> {
         if contents == Some(place) {
             return Ok(());

@@ -54,7 +54,7 @@ struct Rules {
     since: &'static str,
 }
 
-/// The selection for test cases of which that is not asked.
+/// The selection for rankings that do not say since when.
 const NEVER: &str = "select null::uuid as id, null::uuid as before_id,
                             null::float8 as duration_before_in_sec, null::float8 as duration_since_in_sec";
 
@@ -89,11 +89,11 @@ const BEGAN_TO_FAIL: &str = "
         limit 1
     ) as before on true";
 
-/// The selection of the test cases that have become slower, which were found before.
+/// The ranking of the test cases that have become slower: parameters of the statement have them.
 const SLOWER: &str =
     "select * from unnest($8::uuid[], $9::float8[]) as slower (test_case_id, score)";
 
-/// The selection for those.
+/// The selection for test cases that have become slower.
 const BECAME_SLOWER: &str = "
     select slower.id, slower.before_id, slower.duration_before_in_sec, slower.duration_since_in_sec
     from unnest($8::uuid[], $10::uuid[], $11::uuid[], $12::float8[], $13::float8[])

@@ -135,8 +135,8 @@ fn slow() -> String {
 }
 
 /// The selection of the test cases that took longer on one of those days than on another one, the largest ratios first.
-/// One that was not slow from the first day on took no longer before than the fastest of the slow ones. Those with one
-/// day may have become slower on that.
+/// One that was not slow on the first day took no longer then than the fastest of the slow ones. One with a single slow day
+/// may have become slower on that day.
 const CANDIDATES: &str = "
     select test_case_id
     from (
