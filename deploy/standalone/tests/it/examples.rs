@@ -65,8 +65,10 @@ impl Examples {
     fn path(&self, operation: &Operation) -> String {
         let of_report = operation.path_parameters().contains(&"testReportId");
         let own = |name: &str| match operation.name.as_str() {
-            // Reports and reporters belong to an open execution.
-            "add_report" | "complete_execution" => self.created[&open(name)].clone(),
+            // Reports and reporters belong to an open execution, if one was created.
+            "add_report" | "complete_execution" => {
+                self.created.get(&open(name)).cloned().unwrap_or_else(|| self.id(name))
+            }
             _ if of_report => self.tenant.id(name).to_owned(),
             _ => self.id(name),
         };

@@ -36,14 +36,17 @@ async fn slow_requests_of_two_customers_give_way_to_a_third_and_keep_what_has_ar
     let (first, second, third) = (world.user().await, world.user().await, world.user().await);
     let project = first.project().await;
     let (uploads, _requests) = drip(&first, &project, 12).await;
-    let (_, _others) = drip(&second, &second.project().await, 4).await;
+    let (others, _other_requests) = drip(&second, &second.project().await, 4).await;
     let begun =
         eventually("all permits", || async { (files_in(&world.folder).len() == 16).then_some(()) });
     begun.await;
 
     third.upload(&third.project().await, "a.msi", b"MSI").await.unwrap();
+    // It is the part whose turn ends first, of either customer.
+    let of_first = uploads.iter().map(|upload| (&first, upload));
+    let all: Vec<_> = of_first.chain(others.iter().map(|upload| (&second, upload))).collect();
     let kept = eventually("a part that has ended early", || async {
-        let offsets = stream::iter(&uploads).then(|upload| get(&first, upload));
+        let offsets = stream::iter(&all).then(|(user, upload)| get(user, upload));
         let offsets: Vec<_> = offsets.map(|upload| upload.unwrap().offset).collect().await;
         offsets.into_iter().find(|offset| *offset > 0)
     });
