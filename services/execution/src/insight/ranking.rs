@@ -162,17 +162,21 @@ impl Rules {
     /// slower.
     fn statement(&self) -> String {
         let Self { days, score, having, ranked, filter, since } = self;
-        let is_not_deleted = is_not_deleted("$2", "case_day.test_case_id");
+        let is_not_deleted = is_not_deleted("$2", "scored.test_case_id");
         let days_of_page = days_of!("page");
         format!(
             "with candidate as materialized (
-                 select test_case_id, ({score})::float8 as score
-                 from case_day
-                 where customer_id = $1 and project_id = $2
-                   and day > (now() at time zone 'utc')::date - $3
-                   and ($4::text is null or branch = $4) and {days} and {is_not_deleted}
-                 group by test_case_id
-                 having {having}
+                 select test_case_id, score
+                 from (
+                     select test_case_id, ({score})::float8 as score
+                     from case_day
+                     where customer_id = $1 and project_id = $2
+                       and day > (now() at time zone 'utc')::date - $3
+                       and ($4::text is null or branch = $4) and {days}
+                     group by test_case_id
+                     having {having}
+                 ) as scored
+                 where {is_not_deleted}
                  order by score desc, test_case_id desc
                  limit {MOST_CANDIDATES}
              ),
@@ -222,23 +226,38 @@ impl Rules {
     }
 }
 
-/// The name of a test case, and its results in the 100 executions that were requested last: ids of
-/// executions begin with that time.
+/// The name of a test case, and its results in those of the 100 executions that were requested last which ran it, 20 at most:
+/// ids of executions begin with that time. Most test cases ran in the first 20, and no more are read.
 const LATEST: &str = "
-    select coalesce((array_agg(r.test_case_identifier order by r.execution_id desc))[1], '')
-               as test_case_identifier,
-           coalesce((array_agg(r.test_case_name order by r.execution_id desc))[1], '') as test_case_name,
-           coalesce(right(string_agg(left(r.result, 1), '' order by r.execution_id) filter (
-               where r.result in ('Passed', 'Failed', 'Error') and ($4::text is null or e.branch = $4)
-           ), 20), '') as outcomes
-    from (
-        select test_case_identifier, test_case_name, execution_id, result
-        from test_report
+    select coalesce(newest.test_case_identifier, '') as test_case_identifier,
+           coalesce(newest.test_case_name, '') as test_case_name,
+           (
+               select coalesce(string_agg(left(ran.result, 1), '' order by ran.execution_id), '')
+               from (
+                   select r.result, r.execution_id
+                   from (
+                       select execution_id, result from test_report
+                       where customer_id = $1 and test_case_id = page.test_case_id
+                       order by execution_id desc
+                       limit 100
+                   ) as r
+                   where r.result in ('Passed', 'Failed', 'Error') and (
+                       $4::text is null or exists (
+                           select from execution e
+                           where e.customer_id = $1 and e.id = r.execution_id and e.branch = $4
+                       )
+                   )
+                   order by r.execution_id desc
+                   limit 20
+               ) as ran
+           ) as outcomes
+    from (select) as one
+    left join lateral (
+        select test_case_identifier, test_case_name from test_report
         where customer_id = $1 and test_case_id = page.test_case_id
         order by execution_id desc
-        limit 100
-    ) as r
-    join execution e on e.customer_id = $1 and e.id = r.execution_id";
+        limit 1
+    ) as newest on true";
 
 /// Lists the test cases of a ranking.
 pub(super) async fn list(

@@ -92,14 +92,9 @@ async fn read(
     days: i32,
     branch: Option<&str>,
 ) -> Result<Vec<Runs>, Fault> {
-    let slow = slow();
+    let candidates = candidates();
     let read = sqlx::query_as(AssertSqlSafe(format!(
-        "with slow as materialized (
-             {slow}
-         ), candidate as materialized (
-             {CANDIDATES}
-             limit {MOST_CANDIDATES}
-         )
+        "with candidate as materialized ({candidates})
          select candidate.test_case_id, array_agg(e.id order by e.id) as executions,
                 array_agg(r.total_duration_in_sec order by e.id) as durations,
                 count(*) filter (where e.id >= first_id_at(
@@ -121,30 +116,36 @@ async fn read(
     Ok(read.fetch_all(db).await?)
 }
 
-/// Returns a statement that selects the average durations of the slow test cases by day.
-fn slow() -> String {
-    let is_not_deleted = is_not_deleted("$2", "case_day.test_case_id");
+/// The selection of the test cases that were slow: on how many days, on which one first, and the longest and the
+/// shortest of the averages of these days.
+const SLOW: &str = "
+    select test_case_id, count(*) as days, min(day) as first_day, max(average) as longest,
+           min(average) as shortest
+    from (
+        select test_case_id, day, sum(duration_in_sec) / sum(runs) as average
+        from case_day
+        where customer_id = $1 and project_id = $2
+          and day > (now() at time zone 'utc')::date - $3
+          and ($4::text is null or branch = $4) and is_slow
+        group by test_case_id, day
+    ) as by_day
+    group by test_case_id";
+
+/// Returns the selection of the test cases that took longer on one of those days than on another one, the largest ratios
+/// first. One that was not slow on the first day took no longer then than the fastest of the slow ones. One with a single
+/// slow day may have become slower on that day.
+fn candidates() -> String {
+    let is_not_deleted = is_not_deleted("$2", "compared.test_case_id");
     format!(
-        "select test_case_id, day, sum(duration_in_sec) / sum(runs) as average
-         from case_day
-         where customer_id = $1 and project_id = $2
-           and day > (now() at time zone 'utc')::date - $3
-           and ($4::text is null or branch = $4) and is_slow and {is_not_deleted}
-         group by test_case_id, day"
+        "select test_case_id
+         from (
+             select test_case_id, days, longest,
+                    case when first_day = min(first_day) over () then shortest
+                         else min(shortest) over () end as shortest
+             from ({SLOW}) as slow
+         ) as compared
+         where (days = 1 or longest > 1.1 * shortest) and {is_not_deleted}
+         order by longest / nullif(shortest, 0) desc nulls first, longest desc, test_case_id desc
+         limit {MOST_CANDIDATES}"
     )
 }
-
-/// The selection of the test cases that took longer on one of those days than on another one, the largest ratios first.
-/// One that was not slow on the first day took no longer then than the fastest of the slow ones. One with a single slow day
-/// may have become slower on that day.
-const CANDIDATES: &str = "
-    select test_case_id
-    from (
-        select test_case_id, count(*) as days, max(average) as longest,
-               case when min(day) = first_day then min(average) else least(min(average), fastest) end
-                   as shortest
-        from slow cross join (select min(day) as first_day, min(average) as fastest from slow) as whole
-        group by test_case_id, first_day, fastest
-    ) as compared
-    where days = 1 or longest > 1.1 * shortest
-    order by longest / nullif(shortest, 0) desc nulls first, longest desc, test_case_id desc";
