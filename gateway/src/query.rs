@@ -8,7 +8,10 @@ use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, IntoDeserializer, value},
 };
-use utoipa::{IntoParams, openapi::path::Parameter};
+use utoipa::{
+    IntoParams,
+    openapi::{RefOr, Schema, path::Parameter},
+};
 
 use crate::{body::invalid, problem::Problem};
 
@@ -21,7 +24,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let pairs = extract::Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)?.0;
+        let pairs = pairs(parts)?;
         let invalid = pairs.iter().find(|(_, value)| value.contains(char::is_control));
         if let Some((name, _)) = invalid {
             return Err(Problem::invalid(name, "must not contain control characters"));
@@ -34,13 +37,16 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 }
 
 /// The query parameters of an operation that refuses others: without one that is misspelt, it would do something else.
+/// For the same reason, it refuses an empty one whose smallest length is 1, as that of a variable that is not set.
 pub(crate) struct OnlyQuery<T>(pub(crate) T);
 
 impl<S: Sync, T: DeserializeOwned + IntoParams> FromRequestParts<S> for OnlyQuery<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        require_known(parts, T::into_params(|| None))?;
+        let known = T::into_params(|| None);
+        require_known(parts, &known)?;
+        require_values(parts, &known)?;
         Query::from_request_parts(parts, state).await.map(|Query(query)| Self(query))
     }
 }
@@ -57,16 +63,38 @@ fn without_empty(uri: &Uri) -> Result<Uri, Problem> {
 
 /// Fails if a request has other query parameters than these. A misspelt one would change nothing, and nobody
 /// would see it.
-pub(crate) fn require_known(
+pub(crate) fn require_known<'p>(
     parts: &Parts,
-    known: impl IntoIterator<Item = Parameter>,
+    known: impl IntoIterator<Item = &'p Parameter>,
 ) -> Result<(), Problem> {
-    let pairs = extract::Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)?.0;
-    let known: Vec<String> = known.into_iter().map(|parameter| parameter.name).collect();
-    let Some((name, _)) = pairs.iter().find(|(name, _)| !known.contains(name)) else {
+    let known: Vec<&str> = known.into_iter().map(|parameter| parameter.name.as_str()).collect();
+    let pairs = pairs(parts)?;
+    let Some((name, _)) = pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) else {
         return Ok(());
     };
     Err(Problem::invalid(name, format!("no such parameter; there are {}", known.join(", "))))
+}
+
+/// Fails if a parameter is there and empty whose smallest length is 1.
+fn require_values(parts: &Parts, known: &[Parameter]) -> Result<(), Problem> {
+    let needs_value = |name: &str| {
+        known.iter().any(|parameter| {
+            let Some(RefOr::T(Schema::Object(schema))) = &parameter.schema else { return false };
+            parameter.name == name && schema.min_length.is_some_and(|least| least > 0)
+        })
+    };
+    let pairs = pairs(parts)?;
+    match pairs.iter().find(|(name, value)| value.is_empty() && needs_value(name)) {
+        Some((name, _)) => {
+            let rule = "must not be empty: leave it out, or set the variable that it comes from";
+            Err(Problem::invalid(name, rule))
+        }
+        None => Ok(()),
+    }
+}
+
+fn pairs(parts: &Parts) -> Result<Vec<(String, String)>, Problem> {
+    Ok(extract::Query::try_from_uri(&parts.uri)?.0)
 }
 
 /// Reads an empty parameter as absent, as forms send it.

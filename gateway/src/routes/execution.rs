@@ -194,13 +194,14 @@ async fn start(
 struct Completion {
     /// Name of the reporter of an open execution that has completed, unless the body has it. As soon as
     /// the number of `Reporters` have, the execution ends. Without a name it ends now.
-    #[param(example = "shard-1")]
+    #[param(min_length = 1, example = "shard-1")]
     reporter: Option<String>,
 }
 
 /// Completes an execution in mode `External`, or the part of one of its reporters.
 ///
-/// Test reports without a result become `Aborted`. Other parameters and fields than these are refused.
+/// Test reports without a result become `Aborted`. Other parameters and fields than these are refused, and so is an
+/// empty `reporter`.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/executions/{executionId}/complete",
     operation_id = "complete_execution", tag = "Executions", params(Completion),

@@ -18,7 +18,7 @@ use crate::{
     idempotency::IdempotencyKey,
     path::{Path, ShortRoutes},
     problem::Problem,
-    query::Query,
+    query::OnlyQuery,
     response::{Created, Json, Resource, Streamed},
     services::{Results, Services},
     upload::{Chunk, UPLOAD_TIMEOUT},
@@ -69,7 +69,7 @@ struct ReporterQuery {
     /// The name of the reporter, such as a shard. A test that the reporter has reported before is
     /// retried: this report has further attempts at it. Without a name, the tests of each report
     /// are instances of their own.
-    #[param(example = "shard-1")]
+    #[param(min_length = 1, example = "shard-1")]
     reporter: Option<String>,
     /// Parameters of all tests of the report, such as the operating system.
     #[param(example = "OS=linux")]
@@ -83,7 +83,8 @@ struct ReporterQuery {
 /// Adds the report of a test tool to an open execution, all or nothing.
 ///
 /// Formats and test cases are those of uploads to a test set. Adding the same report again has no
-/// effect. The response has the number of new attempts.
+/// effect. The response has the number of new attempts. Other parameters than these are refused, and so is an empty
+/// `reporter`.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/executions/{executionId}/reports",
     operation_id = "add_report", tag = "Results", params(ReporterQuery),
@@ -96,7 +97,7 @@ async fn add(
     State(mut results): State<Results>,
     caller: Caller,
     Path((project_id, execution_id)): Path<(String, String)>,
-    Query(ReporterQuery { reporter, variant, partial }): Query<ReporterQuery>,
+    OnlyQuery(ReporterQuery { reporter, variant, partial }): OnlyQuery<ReporterQuery>,
     ReportUpload(upload): ReportUpload,
 ) -> Result<Json<ReportedResults>, Problem> {
     let target = Some(AddReportTarget { project_id, execution_id, reporter, variant, partial });
@@ -150,7 +151,7 @@ struct TestRunQuery {
 /// are matched by their identifier: the class, file or feature, a dot and the name, or only
 /// the name. New test cases are added to the project and to the test set. A client that has not received a
 /// response can retry with the same files and the same `Idempotency-Key`, which returns the same
-/// execution.
+/// execution. Other parameters than these are refused.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testsets/{testSetId}/results",
     operation_id = "upload_results", tag = "Results", params(TestRunQuery, IdempotencyKey),
@@ -163,7 +164,7 @@ async fn upload(
     State(mut results): State<Results>,
     caller: Caller,
     Path((project_id, test_set_id)): Path<(String, String)>,
-    Query(run): Query<TestRunQuery>,
+    OnlyQuery(run): OnlyQuery<TestRunQuery>,
     IdempotencyKey(idempotency_key): IdempotencyKey,
     ReportUpload(upload): ReportUpload,
 ) -> Result<Created<Streamed<Execution>>, Problem> {

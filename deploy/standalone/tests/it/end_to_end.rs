@@ -1,7 +1,8 @@
 //! End-to-end tests: from a login to a report and its notifications.
 
-use assay_testkit::{Api, eventually};
+use assay_testkit::{Answer, Api, eventually};
 use futures::StreamExt;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
@@ -212,11 +213,41 @@ async fn a_reporter_completes_its_part_by_a_parameter_or_a_body_and_nothing_if_i
 
     for (query, body) in [
         ("?Reporter=one", json!({})),
+        ("?reporter=", json!({})),
         ("", json!({"Reportr": "one"})),
+        ("", json!({"Reporter": ""})),
         ("?reporter=one", json!({"Reporter": "two"})),
     ] {
         api.post(&format!("{complete}{query}"), body).await.is_problem(422, "invalid");
     }
     assert_eq!(ended("", json!({"Reporter": "one"})).await, "Running");
     assert_eq!(ended("?reporter=two", json!({"Reporter": "two"})).await, "Completed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_refuse_misspelt_parameters_and_a_reporter_without_a_name() {
+    let customer = Customer::new().await;
+    let api = &customer.api;
+    let names = json!({"Project": "Shop", "TestSet": "Nightly", "Reporter": "one", "Reporters": 2});
+    let execution = api.post("/api/executions", names).await.created();
+    let text = |field: &str| execution[field].as_str().unwrap().to_owned();
+    let (project, set) = (text("ProjectId"), text("TestSetId"));
+    let results = format!("/api/projects/{project}/testsets/{set}/results");
+    let reports = format!("/api/executions/{}/reports", id(&execution));
+    let upload = async |path: &str| {
+        let report = r#"<testsuite name="s"><testcase name="t"/></testsuite>"#;
+        let request = api.request(Method::POST, path).header("Content-Type", "application/xml");
+        Answer::of(request.body(report)).await
+    };
+
+    for path in ["?Reporter=one", "?reporter=", "?varient=x"] {
+        upload(&format!("{reports}{path}")).await.is_problem(422, "invalid");
+    }
+    for path in ["?Branch=main", "?reporter=one"] {
+        upload(&format!("{results}{path}")).await.is_problem(422, "invalid");
+    }
+    assert_eq!(upload(&format!("{reports}?reporter=one")).await.ok()["Accepted"], 1);
+    // Variables of CI systems are often empty.
+    let uploaded = upload(&format!("{results}?branch=&commit=4f3c2b1")).await.created();
+    assert_eq!((&uploaded["Branch"], &uploaded["Commit"]), (&Value::Null, &json!("4f3c2b1")));
 }

@@ -44,8 +44,9 @@ impl<S: Sync> FromRequestParts<S> for OnlyFilter {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let filters = Filter::into_params(|| None).into_iter();
         let others = LastEventQuery::into_params(|| None).into_iter();
-        let known = filters.chain(others).chain(StreamQuery::into_params(|| None));
-        require_known(parts, known)?;
+        let known: Vec<_> =
+            filters.chain(others).chain(StreamQuery::into_params(|| None)).collect();
+        require_known(parts, &known)?;
         Query::from_request_parts(parts, state).await.map(|Query(filter)| Self(filter))
     }
 }
