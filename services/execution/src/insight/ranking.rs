@@ -242,9 +242,9 @@ const LATEST: &str = "
                        limit 100
                    ) as r
                    where r.result in ('Passed', 'Failed', 'Error') and (
-                       $4::text is null or exists (
-                           select from execution e
-                           where e.customer_id = $1 and e.id = r.execution_id and e.branch = $4
+                       $4::text is null or $4 = (
+                           select e.branch from execution e
+                           where e.customer_id = $1 and e.id = r.execution_id
                        )
                    )
                    order by r.execution_id desc
