@@ -68,7 +68,7 @@ chaos: ## attack two replicas of every program for minutes: ASSAY_CHAOS_SECONDS=
 	@ASSAY_CHAOS_SECONDS=$${ASSAY_CHAOS_SECONDS:-420} $(TARGET)/debug/with-servers cargo nextest run \
 		--workspace --locked --profile long --success-output immediate -E 'test(/^chaos::/)'
 
-receivers: ## upload 10,000 reports while programs are killed, and compare what receivers have rebuilt from events
+receivers: ## upload 10,000 reports while programs are killed, and compare what receivers have rebuilt; 34 minutes
 	@deploy/local/install test
 	@cargo build --workspace --all-targets --locked
 	@ASSAY_RECEIVER_UPLOADS=$${ASSAY_RECEIVER_UPLOADS:-10000} $(TARGET)/debug/with-servers cargo nextest run \
