@@ -105,10 +105,15 @@ async fn pages_are_accessible_on_phones() {
     assert_accessible(360, false).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_are_accessible_in_dark_colours_on_phones() {
+    assert_accessible(360, true).await;
+}
+
 /// 320 pixels are a screen at 400 %.
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_are_accessible_in_dark_colours_on_enlarged_screens() {
-    assert_accessible(320, true).await;
+async fn pages_are_accessible_on_enlarged_screens() {
+    assert_accessible(320, false).await;
 }
 
 /// Opens every page in a window of this width, in pixels.
