@@ -226,8 +226,8 @@ impl Rules {
     }
 }
 
-/// The name of a test case, and its results in those of the 100 executions that were requested last which ran it, 20 at most:
-/// ids of executions begin with that time. Most test cases ran in the first 20, and no more are read.
+/// The name of a test case, empty if it has no reports, and its last 20 results among the 100 executions that were
+/// requested last: ids of executions begin with that time. No more reports are read than are needed for 20 results.
 const LATEST: &str = "
     select coalesce(newest.test_case_identifier, '') as test_case_identifier,
            coalesce(newest.test_case_name, '') as test_case_name,

@@ -132,8 +132,8 @@ const SLOW: &str = "
     group by test_case_id";
 
 /// Returns the selection of the test cases that took longer on one of those days than on another one, the largest ratios
-/// first. One that was not slow on the first day took no longer then than the fastest of the slow ones. One with a single
-/// slow day may have become slower on that day.
+/// first. One that was not slow on the first day took no longer then than the fastest of the slow ones, deleted ones
+/// included: they only raise ratios. One with a single slow day may have become slower on that day.
 fn candidates() -> String {
     let is_not_deleted = is_not_deleted("$2", "compared.test_case_id");
     format!(
