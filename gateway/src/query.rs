@@ -44,9 +44,7 @@ impl<S: Sync, T: DeserializeOwned + IntoParams> FromRequestParts<S> for OnlyQuer
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let known = T::into_params(|| None);
-        require_known(parts, &known)?;
-        require_values(parts, &known)?;
+        require_known(parts, &T::into_params(|| None))?;
         Query::from_request_parts(parts, state).await.map(|Query(query)| Self(query))
     }
 }
@@ -61,36 +59,26 @@ fn without_empty(uri: &Uri) -> Result<Uri, Problem> {
     query.parse().map_err(|_| Problem::malformed("the query string is malformed"))
 }
 
-/// Fails if a request has other query parameters than these. A misspelt one would change nothing, and nobody
-/// would see it.
-pub(crate) fn require_known<'p>(
-    parts: &Parts,
-    known: impl IntoIterator<Item = &'p Parameter>,
-) -> Result<(), Problem> {
-    let known: Vec<&str> = known.into_iter().map(|parameter| parameter.name.as_str()).collect();
-    let pairs = pairs(parts)?;
-    let Some((name, _)) = pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) else {
-        return Ok(());
-    };
-    Err(Problem::invalid(name, format!("no such parameter; there are {}", known.join(", "))))
+/// Fails if a request has other query parameters than these, or an empty one whose smallest length is 1. A misspelt one
+/// would change nothing, and nobody would see it.
+pub(crate) fn require_known(parts: &Parts, known: &[Parameter]) -> Result<(), Problem> {
+    for (name, value) in pairs(parts)? {
+        let Some(parameter) = known.iter().find(|parameter| parameter.name == name) else {
+            let names: Vec<&str> = known.iter().map(|parameter| parameter.name.as_str()).collect();
+            let problem = format!("no such parameter; there are {}", names.join(", "));
+            return Err(Problem::invalid(name, problem));
+        };
+        if value.is_empty() && needs_value(parameter) {
+            let rule = "must not be empty: leave it out, or set the variable that it comes from";
+            return Err(Problem::invalid(name, rule));
+        }
+    }
+    Ok(())
 }
 
-/// Fails if a parameter is there and empty whose smallest length is 1.
-fn require_values(parts: &Parts, known: &[Parameter]) -> Result<(), Problem> {
-    let needs_value = |name: &str| {
-        known.iter().any(|parameter| {
-            let Some(RefOr::T(Schema::Object(schema))) = &parameter.schema else { return false };
-            parameter.name == name && schema.min_length.is_some_and(|least| least > 0)
-        })
-    };
-    let pairs = pairs(parts)?;
-    match pairs.iter().find(|(name, value)| value.is_empty() && needs_value(name)) {
-        Some((name, _)) => {
-            let rule = "must not be empty: leave it out, or set the variable that it comes from";
-            Err(Problem::invalid(name, rule))
-        }
-        None => Ok(()),
-    }
+fn needs_value(parameter: &Parameter) -> bool {
+    let Some(RefOr::T(Schema::Object(schema))) = &parameter.schema else { return false };
+    schema.min_length.is_some_and(|least| least > 0)
 }
 
 fn pairs(parts: &Parts) -> Result<Vec<(String, String)>, Problem> {
