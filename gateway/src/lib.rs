@@ -4,7 +4,6 @@
 //! It handles HTTP (routes, media types, status codes, caching, limits) and authenticates callers.
 //! The services authorize and carry out requests.
 
-mod access;
 mod address;
 mod admission;
 mod array;
@@ -15,6 +14,7 @@ mod compression;
 mod config;
 mod contents;
 mod cors;
+mod declared;
 mod document;
 mod document_pools;
 mod download;
@@ -60,13 +60,13 @@ use axum::{
 };
 use tokio::{net::TcpListener, task::spawn_blocking};
 
-use self::{access::Access, edge::Edge, limit::Pace, problem::Problem, services::Services};
 pub use self::{
     config::{Config, EdgeConfig},
     cors::Origin,
     openapi::openapi,
     services::Upstream,
 };
+use self::{declared::Declared, edge::Edge, limit::Pace, problem::Problem, services::Services};
 
 /// Starts the gateway, and returns the address that it serves.
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
@@ -85,14 +85,14 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 pub fn app(upstream: Upstream, config: &EdgeConfig) -> Router {
     let (quick, of_quick) = routes::quick().split_for_parts();
     let (slow, of_slow) = routes::slow().split_for_parts();
-    let access = Access::of([of_quick, of_slow]);
+    let declared = Declared::of([of_quick, of_slow]);
     let pages = openapi::documentation()
         .route("/reset-password", get(reset_password::page))
         .route("/livez", get(|| async { "ok" }))
         // Pages answer all other paths.
         .route("/api/{*path}", any(async || Problem::not_found()));
     let edge = Edge::new(config);
-    let services = Services::new(upstream, config.calls_at_once(), access);
+    let services = Services::new(upstream, config.calls_at_once(), declared);
     let console = config.console.then(|| {
         let api = edge::within(quick.clone()).with_state(services.clone());
         let console = edge.protect(assay_console::routes(api), Pace::Quick);

@@ -8,14 +8,11 @@ use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, IntoDeserializer, value},
 };
-use utoipa::{
-    IntoParams,
-    openapi::{RefOr, Schema, path::Parameter},
-};
 
-use crate::{body::invalid, problem::Problem};
+use crate::{body::invalid, problem::Problem, services::Services};
 
-/// The query parameters of an operation; others are ignored. Empty ones count as absent, as forms send
+/// The query parameters of an operation; others are ignored unless they are misspelt ones of it, which
+/// [`Declared`](crate::declared::Declared) refuses before. Empty ones count as absent, as forms send
 /// them. Control characters are rejected, because no stored text has them and PostgreSQL does not accept
 /// NUL.
 pub(crate) struct Query<T>(pub(crate) T);
@@ -40,12 +37,12 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 /// For the same reason, it refuses an empty one whose smallest length is 1, as that of a variable that is not set.
 pub(crate) struct OnlyQuery<T>(pub(crate) T);
 
-impl<S: Sync, T: DeserializeOwned + IntoParams> FromRequestParts<S> for OnlyQuery<T> {
+impl<T: DeserializeOwned> FromRequestParts<Services> for OnlyQuery<T> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        require_known(parts, &T::into_params(|| None))?;
-        Query::from_request_parts(parts, state).await.map(|Query(query)| Self(query))
+    async fn from_request_parts(parts: &mut Parts, services: &Services) -> Result<Self, Problem> {
+        services.declared().require_known(parts)?;
+        Query::from_request_parts(parts, services).await.map(|Query(query)| Self(query))
     }
 }
 
@@ -57,28 +54,6 @@ fn without_empty(uri: &Uri) -> Result<Uri, Problem> {
         pairs.filter(|pair| pair.split_once('=').is_some_and(|(_, value)| !value.is_empty()));
     let query = format!("/?{}", given.collect::<Vec<_>>().join("&"));
     query.parse().map_err(|_| Problem::malformed("the query string is malformed"))
-}
-
-/// Fails if a request has other query parameters than these, or an empty one whose smallest length is 1. A misspelt one
-/// would change nothing, and nobody would see it.
-pub(crate) fn require_known(parts: &Parts, known: &[Parameter]) -> Result<(), Problem> {
-    for (name, value) in pairs(parts)? {
-        let Some(parameter) = known.iter().find(|parameter| parameter.name == name) else {
-            let names: Vec<&str> = known.iter().map(|parameter| parameter.name.as_str()).collect();
-            let problem = format!("no such parameter; there are {}", names.join(", "));
-            return Err(Problem::invalid(name, problem));
-        };
-        if value.is_empty() && needs_value(parameter) {
-            let rule = "must not be empty: leave it out, or set the variable that it comes from";
-            return Err(Problem::invalid(name, rule));
-        }
-    }
-    Ok(())
-}
-
-fn needs_value(parameter: &Parameter) -> bool {
-    let Some(RefOr::T(Schema::Object(schema))) = &parameter.schema else { return false };
-    schema.min_length.is_some_and(|least| least > 0)
 }
 
 fn pairs(parts: &Parts) -> Result<Vec<(String, String)>, Problem> {

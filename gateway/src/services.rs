@@ -11,7 +11,7 @@ use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    access::Access, admission::FairChannel, config::Config, document_pools::DocumentPools,
+    admission::FairChannel, config::Config, declared::Declared, document_pools::DocumentPools,
     gathered::CaseCalls,
 };
 
@@ -63,14 +63,14 @@ struct Inner {
     case_calls: CaseCalls,
     documents: DocumentPools,
     verifier: Verifier,
-    access: Access,
+    declared: Declared,
     stopping: CancellationToken,
     largest_file_mib: u32,
 }
 
 impl Services {
     /// Wraps connections. `concurrency` is the maximum number of concurrent calls to each service.
-    pub(crate) fn new(upstream: Upstream, concurrency: usize, access: Access) -> Self {
+    pub(crate) fn new(upstream: Upstream, concurrency: usize, declared: Declared) -> Self {
         let Upstream { identity, catalog, execution, notification, notification_events, .. } =
             upstream;
         let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -85,7 +85,7 @@ impl Services {
             notification: FairChannel::new(notification, concurrency, &processors),
             notification_events: FairChannel::new(notification_events, concurrency, &processors),
             verifier: upstream.verifier,
-            access,
+            declared,
             stopping: upstream.stopping,
             largest_file_mib: upstream.largest_file_mib,
         }))
@@ -105,8 +105,8 @@ impl Services {
         u64::from(self.0.largest_file_mib) << 20
     }
 
-    pub(crate) fn access(&self) -> &Access {
-        &self.0.access
+    pub(crate) fn declared(&self) -> &Declared {
+        &self.0.declared
     }
 
     pub(crate) fn documents(&self) -> &DocumentPools {

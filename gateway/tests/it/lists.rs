@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use axum::body::Body;
+use http::StatusCode;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::api::Api;
+use crate::api::{Api, ID};
 
 #[tokio::test]
 async fn a_list_of_several_batches_is_one_array() {
@@ -49,6 +51,47 @@ async fn parameters_beside_an_empty_one_count_however_long_they_are() {
     let long = "(".repeat(30_000);
     let answer = api.get(&format!("/api/projects?cursor=&q={long}&limit=0")).await;
     assert_eq!(answer.invalid_fields(), ["/limit"]);
+}
+
+#[tokio::test]
+async fn a_misspelt_parameter_is_refused_by_every_operation_and_others_are_ignored() {
+    let api = Api::start().await;
+    let document = serde_json::to_value(assay_gateway::openapi()).unwrap();
+    let mut refused = 0;
+    for (path, method, operation) in operations(&document) {
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        for parameter in parameters.filter(|parameter| parameter["in"] == "query") {
+            let name = parameter["name"].as_str().unwrap();
+            let misspelt = name.to_uppercase();
+            let request = api.request(&method, &format!("{path}?{misspelt}=x"));
+            let answer = api.send(request, Body::empty()).await;
+            if answer.status == StatusCode::FORBIDDEN {
+                continue;
+            }
+            assert_eq!(answer.invalid_fields(), [format!("/{misspelt}")], "{method} {path}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 100, "{refused}");
+
+    let answer = api.get("/api/projects?limti=1").await;
+    let detail = &answer.problem(422, "invalid")["errors"][0]["detail"];
+    assert_eq!(detail, "no such parameter; did you mean `limit`?");
+    for query in ["_=1732950000", "utm_source=mail", &"x=1&".repeat(5_000)] {
+        api.get(&format!("/api/projects?{query}")).await.ok();
+    }
+}
+
+/// Returns the paths, methods and descriptions of the operations that need a caller.
+fn operations(document: &Value) -> impl Iterator<Item = (String, String, &Value)> {
+    let paths = document["paths"].as_object().unwrap();
+    let all = paths.iter().flat_map(|(path, item)| {
+        let path = path.split('/').map(|part| if part.starts_with('{') { ID } else { part });
+        let path = path.collect::<Vec<_>>().join("/");
+        let operations = item.as_object().unwrap().iter();
+        operations.map(move |(method, operation)| (path.clone(), method.to_uppercase(), operation))
+    });
+    all.filter(|(_, _, operation)| operation.get("security").is_none())
 }
 
 #[tokio::test]

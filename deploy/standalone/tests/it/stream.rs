@@ -108,7 +108,8 @@ async fn a_stream_has_every_notification_once_and_resumes_after_the_last_one() {
     let wrong = api.request(Method::GET, STREAM).header("Last-Event-ID", "x");
     assay_testkit::Answer::of(wrong).await.is_problem(422, "invalid");
     for (filter, pointer, named) in [
-        ("sourcee=x", "/sourcee", "source, action"),
+        ("sourcee=x", "/sourcee", "did you mean `source`?"),
+        ("colour=x", "/colour", "source, action"),
         ("source=TestSett", "/source", "TestSet"),
         ("event=TestSet.Complete", "/event", "Completed"),
         ("result=Fail", "/result", "Failed"),

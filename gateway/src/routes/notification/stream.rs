@@ -6,13 +6,11 @@ use assay_proto::{
     notification::{WatchNotificationsRequest, WatchedNotification},
 };
 use axum::{
-    extract::{FromRequestParts, State},
+    extract::State,
     response::{Response, sse::Event},
 };
 use futures::StreamExt;
-use http::request::Parts;
 use tonic::Status;
-use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
@@ -24,7 +22,7 @@ use crate::{
     caller::{StreamQuery, WatchedCaller},
     event_stream::{self, LastEventId, LastEventQuery},
     problem::Problem,
-    query::{Query, require_known},
+    query::OnlyQuery,
     response::{Json, Resource},
     services::{Services, Tokens},
 };
@@ -34,22 +32,6 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 }
 
 impl Resource for StreamToken {}
-
-/// The filter of a stream, which has no other parameters than the documented ones.
-struct OnlyFilter(Filter);
-
-impl<S: Sync> FromRequestParts<S> for OnlyFilter {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let filters = Filter::into_params(|| None).into_iter();
-        let others = LastEventQuery::into_params(|| None).into_iter();
-        let known: Vec<_> =
-            filters.chain(others).chain(StreamQuery::into_params(|| None)).collect();
-        require_known(parts, &known)?;
-        Query::from_request_parts(parts, state).await.map(|Query(filter)| Self(filter))
-    }
-}
 
 /// Streams new notifications as server-sent events.
 ///
@@ -71,7 +53,7 @@ impl<S: Sync> FromRequestParts<S> for OnlyFilter {
 async fn watch(
     State(services): State<Services>,
     watched: WatchedCaller,
-    OnlyFilter(filter): OnlyFilter,
+    OnlyQuery(filter): OnlyQuery<Filter>,
     LastEventId(last_event_id): LastEventId,
 ) -> Result<Response, Problem> {
     let filter = Some(filter.into());
