@@ -6,6 +6,8 @@ use assay_proto::Fault;
 use sqlx::{Connection as _, PgConnection, PgPool};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use crate::ACQUIRE_TIMEOUT;
+
 /// Interval in which the holder shows that it is alive, and the limit for the answer.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
@@ -15,7 +17,8 @@ const RELEASE: &str = "set idle_session_timeout = '20s'";
 /// Does work while holding the PostgreSQL advisory lock with this name. Returns `None` if another
 /// replica holds it.
 ///
-/// A connection of its own holds the lock, and is used every five seconds while the work goes on. If the
+/// A connection of its own holds the lock, and is used every five seconds while the work goes on. One of the pool would
+/// be closed with its prepared statements, and its successor would plan them again after each round of work. If the
 /// program is frozen (stopped, or on a paused machine), the connection stays open, because the kernel still
 /// answers for it, but its use ends: after 20 seconds PostgreSQL closes the session, which releases the lock.
 /// If the machine vanishes, TCP keepalives have the same effect in the same time. A holder that has lost the
@@ -29,9 +32,15 @@ pub async fn exclusively<T>(
     name: &str,
     work: impl Future<Output = Result<T, Fault>>,
 ) -> Result<Option<T>, Fault> {
-    let mut connection = db.acquire().await?.detach();
+    let options = db.connect_options();
+    let connected = PgConnection::connect_with(&options);
+    let mut connection =
+        timeout(ACQUIRE_TIMEOUT, connected).await.map_err(|_| sqlx::Error::PoolTimedOut)??;
     sqlx::query(RELEASE).execute(&mut connection).await?;
-    let locked = sqlx::query_scalar("select pg_try_advisory_lock(hashtextextended($1, 0))");
+    // Right after a failover, the address may lead to a standby.
+    let locked = sqlx::query_scalar(
+        "select not pg_is_in_recovery() and pg_try_advisory_lock(hashtextextended($1, 0))",
+    );
     let locked: bool = locked.bind(name).fetch_one(&mut connection).await?;
     let done = if locked {
         tokio::select! {

@@ -1,8 +1,8 @@
 //! Databases whose programs lose the connection.
 
-use std::{future::pending, time::Duration};
+use std::{collections::HashSet, future::pending, time::Duration};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use assay_database::{Database, DatabaseConfig, PoolConfig, begin, command_options, exclusively};
 use assay_proto::Fault;
 use assay_runtime::Runtime;
@@ -11,6 +11,8 @@ use sqlx::{PgPool, migrate::Migrator};
 use tokio::{sync::Semaphore, time::timeout};
 
 const LOCK: &str = "select pg_advisory_xact_lock(1)";
+
+const SESSION: &str = "select pg_backend_pid()";
 
 fn open(runtime: &Runtime, url: &str) -> Result<PgPool> {
     Ok(Database::open(runtime, &config(url), Migrator::DEFAULT)?.pool().clone())
@@ -76,13 +78,41 @@ async fn a_lock_that_others_hold_does_not_look_like_a_database_that_is_gone() ->
 }
 
 #[tokio::test]
-async fn exclusive_work_can_be_repeated_at_once() -> Result<()> {
+async fn exclusive_work_that_is_repeated_at_once_leaves_connections_in_the_pool() -> Result<()> {
     let database = TestDatabase::empty().await?;
     let db = open(&Runtime::new("program"), &database.url)?;
+    let mut used = HashSet::new();
     for turn in 0..100 {
-        let done = exclusively(&db, "work", async { Ok(()) }).await?;
-        assert!(done.is_some(), "the lock is held after turn {turn}");
+        let work = async { Ok(sqlx::query_scalar(SESSION).fetch_one(&db).await?) };
+        let session: Option<i32> = exclusively(&db, "work", work).await?;
+        used.insert(session.with_context(|| format!("the lock is held after turn {turn}"))?);
     }
+    assert!(used.len() <= 2, "the pool opened connections: {used:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn exclusive_work_that_is_cancelled_or_fails_gives_up_its_lock() -> Result<()> {
+    let database = TestDatabase::empty().await?;
+    let db = open(&Runtime::new("program"), &database.url)?;
+    let free = async || exclusively(&db, "work", async { Ok(()) }).await;
+    let started = Semaphore::new(0);
+    let endless = async {
+        started.add_permits(1);
+        pending::<Result<(), Fault>>().await
+    };
+    let mut cancelled = Box::pin(exclusively(&db, "work", endless));
+    tokio::select! {
+        _ = &mut cancelled => panic!("the work has no end"),
+        begun = started.acquire() => drop(begun?),
+    }
+    assert_eq!(free().await?, None, "another holds the lock");
+    drop(cancelled);
+    eventually("the lock of cancelled work", async || free().await.ok()?).await;
+
+    let failing = async { Err::<(), _>(Fault::Unavailable("the work")) };
+    exclusively(&db, "work", failing).await.expect_err("the work fails");
+    assert_eq!(free().await?, Some(()));
     Ok(())
 }
 
