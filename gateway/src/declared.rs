@@ -53,7 +53,8 @@ impl Declared {
 
     /// Fails if a caller with these permissions may not use the operation that was requested, or if a query parameter is
     /// probably a misspelt one of the operation. Other unknown ones are ignored, as proxies and browsers may add them. The
-    /// routes of agents are not among the operations, and decide for themselves.
+    /// routes of agents are not among the operations, and decide for themselves. Requests with a share link have no
+    /// caller: their misspelt parameters are ignored, too.
     pub(crate) fn check(&self, parts: &Parts, held: Permissions) -> Result<(), Problem> {
         let Some(operation) = self.operation(parts) else { return Ok(()) };
         operation.needs.as_ref().map_or(Ok(()), |needs| needs.check(held))?;

@@ -54,7 +54,7 @@ async fn parameters_beside_an_empty_one_count_however_long_they_are() {
 }
 
 #[tokio::test]
-async fn a_misspelt_parameter_is_refused_by_every_operation_and_others_are_ignored() {
+async fn a_misspelt_parameter_is_refused_by_every_operation_of_callers_and_others_are_ignored() {
     let api = Api::start().await;
     let document = serde_json::to_value(assay_gateway::openapi()).unwrap();
     let mut refused = 0;
