@@ -172,9 +172,10 @@ async fn adopt(
     target: &Target,
     cases: &[ReportedTestCase],
 ) -> Result<(Snapshot, Vec<ExecutableCase>, Aliases), Fault> {
-    let mut tx = begin(db).await?;
-    let snapshot = target.snapshot(&mut tx).await?;
     let Target { customer, project, test_set, .. } = *target;
+    let mut tx = begin(db).await?;
+    project::store::lock_for_many(&mut tx, customer, project).await?;
+    let snapshot = target.snapshot(&mut tx).await?;
     let (cases, aliases) = adoption::adopt(&mut tx, customer, project, test_set, cases).await?;
     rules::fits(&cases)?;
     tx.commit().await?;

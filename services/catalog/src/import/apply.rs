@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     event::EventSource,
+    project,
     test_case::{
         identifiers, rules,
         store::{NewTestCase, insert_all},
@@ -51,7 +52,7 @@ pub(super) async fn apply(
     rows: &[Row],
     plans: &[NewPlan],
 ) -> Result<Vec<ImportedTestCase>, Fault> {
-    identifiers::lock_numbers(tx, customer, project).await?;
+    project::store::lock_for_many(tx, customer, project).await?;
     // PostgreSQL rejects NUL characters. Rows with them are refused below, with all other violations.
     let identifiers = rows.iter().filter_map(|row| identifier(&row.input));
     let identifiers: Vec<&str> = identifiers.filter(|text| !text.contains('\0')).collect();

@@ -102,6 +102,26 @@ pub(crate) async fn lock_shared(
     .ok_or(Fault::NotFound("project"))
 }
 
+/// Locks a project against others that change several of its records: uploads, imports and the events of executions.
+/// Each of them does this before anything else, since they reach the same records in different orders. Nobody else
+/// adds test cases to the project meanwhile, except single ones with an identifier of their own.
+pub(crate) async fn lock_for_many(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ProjectId,
+) -> Result<(), Fault> {
+    sqlx::query(
+        "select from project where customer_id = $1 and id = $2 and deleted_at is null
+         for no key update",
+    )
+    .bind(customer)
+    .bind(id)
+    .fetch_optional(&mut **tx)
+    .await?
+    .map(drop)
+    .ok_or(Fault::NotFound("project"))
+}
+
 /// Locks a project against deletion, like [`lock_shared`]. Returns whether the project exists.
 pub(crate) async fn lock_if_exists(
     tx: &mut PgTransaction<'_>,

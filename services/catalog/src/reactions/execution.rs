@@ -22,8 +22,9 @@ pub async fn execution_changed(
 ) -> Result<(), Fault> {
     let id = ProjectId::from_field("ProjectId", &execution.project_id)?;
     // Events of deleted projects are ignored.
-    if !project::store::lock_if_exists(tx, customer, id).await? {
-        return Ok(());
+    match project::store::lock_for_many(tx, customer, id).await {
+        Err(Fault::NotFound(_)) => return Ok(()),
+        locked => locked?,
     }
     let statistic = execution.statistic.clone().unwrap_or_default();
     update_test_set(tx, customer, execution, &statistic).await?;

@@ -25,8 +25,9 @@ pub async fn reports_changed(
     }
     let id = ProjectId::from_field("ProjectId", &changed.project_id)?;
     // Events of deleted projects are ignored.
-    if !project::store::lock_if_exists(tx, customer, id).await? {
-        return Ok(());
+    match project::store::lock_for_many(tx, customer, id).await {
+        Err(Fault::NotFound(_)) => return Ok(()),
+        locked => locked?,
     }
     upsert(tx, customer, NEWER, changed, &reports).await?;
     update_test_cases(tx, customer, &cases(&reports)?).await?;

@@ -17,7 +17,6 @@ use crate::{
     test_case::{
         aliases,
         classification::{self, Classified},
-        identifiers,
         store::{NewTestCase, insert_all},
     },
     test_set,
@@ -27,7 +26,7 @@ use crate::{
 pub(super) type Aliases = HashMap<TestCaseId, String>;
 
 /// Creates the reported test cases that do not exist, gives each of them a plan that is ready, and
-/// includes all in the locked set. Returns them with their locked and frozen plans, in the order of
+/// includes all in the locked set of the project, which is locked for many changes. Returns them with their locked and frozen plans, in the order of
 /// `reported`, and the identifiers that are aliases.
 pub(super) async fn adopt(
     tx: &mut PgTransaction<'_>,
@@ -36,7 +35,6 @@ pub(super) async fn adopt(
     set: TestSetId,
     reported: &[ReportedTestCase],
 ) -> Result<(Vec<ExecutableCase>, Aliases), Fault> {
-    identifiers::lock_numbers(tx, customer, project).await?;
     let live = lock(tx, customer, project, reported).await?;
     let classified: HashSet<(TestCaseId, i64)> =
         live.iter().filter_map(|case| Some((case.id, case.classification_digest?))).collect();

@@ -7,17 +7,6 @@ use sqlx::PgTransaction;
 const FEWEST_NUMBERS: i64 = 1000;
 const MOST_NUMBERS: i64 = 100_000;
 
-/// Locks the numbers of a project: other transactions add no test cases to it, except single ones with
-/// an identifier of their own. Transactions that add many test cases do this first, so that they do
-/// not deadlock.
-pub(crate) async fn lock_numbers(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    project: ProjectId,
-) -> Result<(), Fault> {
-    last_number(tx, customer, project).await.map(drop)
-}
-
 /// Returns free identifiers for `count` test cases.
 pub(crate) async fn free(
     tx: &mut PgTransaction<'_>,

@@ -1,11 +1,17 @@
 //! Adoption of test cases from reports of test tools.
 
-use std::time::Instant;
+use std::{pin::pin, time::Instant};
 
-use assay_proto::{Classification, ClassificationFilter, Label, Link, PlanStatus, catalog::*};
+use assay_catalog::reactions::{execution_changed, reports_changed};
+use assay_proto::{
+    Classification, ClassificationFilter, ExecutionId, ExecutionStatus, Label, Link, PlanStatus,
+    TestReportId, TestResult, catalog::*,
+};
+use assay_testkit::waits_for_lock;
 use futures::stream;
 
 use crate::{
+    shown::Shown,
     user::User,
     world::{Answer, World, collect_snapshot, fault, invalid_fields, listed, target},
 };
@@ -124,6 +130,26 @@ async fn concurrent_adoptions_create_each_case_once() {
     for set in [&one, &two] {
         assert_eq!(user.get_set(&set.id).await.unwrap().test_cases.len(), 100);
     }
+}
+
+/// Uploads lock a test set before its test cases, and the events of several executions the other way round.
+#[tokio::test]
+async fn an_adoption_waits_for_the_events_of_executions_of_its_project() {
+    let shown = Shown::start().await;
+    let (customer, execution) = (shown.user.identity.customer, ExecutionId::new());
+    let report = shown.report(TestReportId::new(), 1, 1, TestResult::Passed);
+    let mut tx = assay_database::begin(&shown.world.db).await.unwrap();
+    // Consumers of events do not wait for the detection of a deadlock.
+    sqlx::query("set local lock_timeout = '100ms'").execute(&mut *tx).await.unwrap();
+    reports_changed(&mut tx, customer, &shown.reports(execution, vec![report])).await.unwrap();
+    let reported = reported([shown.case.identifier.clone()]);
+    let mut adopted = pin!(adopt(&shown.user, &shown.set, reported));
+    waits_for_lock(&shown.world.db, adopted.as_mut()).await.unwrap();
+
+    let completed = shown.execution(execution, 1, ExecutionStatus::Completed);
+    execution_changed(&mut tx, customer, &completed).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(identifiers(&adopted.await.unwrap()), [shown.case.identifier.as_str()]);
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use assay_proto::{
         insight_service_client::InsightServiceClient,
     },
 };
+use assay_testkit::waits_for_lock;
 use futures::TryStreamExt;
 use serde_json::{Value, json};
 use tonic::Status;
@@ -299,7 +300,7 @@ async fn dropping_dead_letters_locks_executions_in_one_order() -> Result<()> {
     let work = assay_execution::WORK.iter().find(|work| work.kind == "insight").unwrap();
     let mut connection = world.db.acquire().await?;
     let mut dropped = pin!(work.drop(&mut connection, None));
-    world.waits_for_lock(dropped.as_mut()).await?;
+    waits_for_lock(&world.db, dropped.as_mut()).await?;
     let free = "select count(*) from (select id from execution for update skip locked) as free";
     let free: i64 = sqlx::query_scalar(free).fetch_one(&mut *other).await?;
     assert_eq!(free, 8, "it has locked none of the later ones");

@@ -4,7 +4,6 @@ mod catalog;
 mod engine;
 mod execution;
 mod launch;
-mod lock;
 mod result;
 mod run;
 mod server;

@@ -8,6 +8,7 @@ mod cluster;
 mod database;
 mod eventually;
 mod failures;
+mod lock;
 mod plans;
 mod process;
 mod standby;
@@ -22,6 +23,7 @@ pub use self::{
     database::{TestDatabase, drop_unused, test_dir},
     eventually::eventually,
     failures::{Recorded, expect_failures, recorded},
+    lock::waits_for_lock,
     plans::{assert_planned_once, rows_read},
     process::{Signal, ended, signal},
     standby::Replicated,

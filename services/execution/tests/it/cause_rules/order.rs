@@ -6,6 +6,7 @@ use anyhow::Result;
 use assay_database::begin;
 use assay_execution::derive_changed;
 use assay_proto::execution::CreateKnownFailureInput;
+use assay_testkit::waits_for_lock;
 use serde_json::json;
 
 use super::{causes, create, same};
@@ -38,7 +39,7 @@ async fn known_failures_follow_their_causes_in_the_order_of_reviews() -> Result<
     sqlx::query(first).execute(&mut *review).await?;
 
     let mut derived = pin!(derive_changed(&world.db));
-    world.waits_for_lock(derived.as_mut()).await?;
+    waits_for_lock(&world.db, derived.as_mut()).await?;
     let free = "select count(*) from (select id from known_failure for update skip locked) as free";
     let free: i64 = sqlx::query_scalar(free).fetch_one(&mut *review).await?;
     assert_eq!(free, 2, "it has locked none of the later ones");

@@ -9,6 +9,7 @@ use assay_proto::{
     Fault, ProjectId,
     execution::{CaseState, CreateKnownFailureInput},
 };
+use assay_testkit::waits_for_lock;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -62,7 +63,7 @@ async fn free_while_locked(world: &World, lock: &'static str) -> Result<i64> {
     let mut other = begin(&world.db).await?;
     sqlx::query(lock).execute(&mut *other).await?;
     let mut deleted = pin!(delete_project(world));
-    world.waits_for_lock(deleted.as_mut()).await?;
+    waits_for_lock(&world.db, deleted.as_mut()).await?;
     let free = "select count(*) from (select id from known_failure for update skip locked) as free";
     let free: i64 = sqlx::query_scalar(free).fetch_one(&mut *other).await?;
     other.commit().await?;
@@ -109,7 +110,7 @@ async fn deletions_of_test_cases_lock_states_in_one_order() -> Result<()> {
     sqlx::query(first).execute(&mut *other).await?;
 
     let mut deleted = pin!(delete_cases(&world, &cases));
-    world.waits_for_lock(deleted.as_mut()).await?;
+    waits_for_lock(&world.db, deleted.as_mut()).await?;
     let free = "select count(*)
                 from (select test_case_id from test_case_state for update skip locked) as free";
     let free: i64 = sqlx::query_scalar(free).fetch_one(&mut *other).await?;

@@ -5,6 +5,7 @@ use std::pin::pin;
 use anyhow::Result;
 use assay_database::begin;
 use assay_execution::seek_incidents;
+use assay_testkit::waits_for_lock;
 use serde_json::json;
 
 use crate::{
@@ -26,7 +27,7 @@ async fn a_search_locks_incidents_in_one_order() -> Result<()> {
     sqlx::query(first).execute(&mut *other).await?;
 
     let mut sought = pin!(seek_incidents(&world.db));
-    world.waits_for_lock(sought.as_mut()).await?;
+    waits_for_lock(&world.db, sought.as_mut()).await?;
     let free = "select count(*) from (select id from incident for update skip locked) as free";
     let free: i64 = sqlx::query_scalar(free).fetch_one(&mut *other).await?;
     assert_eq!(free, 3, "it has locked none of the later ones");

@@ -5,6 +5,7 @@ use std::pin::pin;
 use anyhow::Result;
 use assay_execution::roll_up;
 use assay_proto::{ResultChange, TestResult, execution::UpdateLaunchRequest};
+use assay_testkit::waits_for_lock;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -98,7 +99,7 @@ async fn a_merge_locks_executions_before_launches() -> Result<()> {
 
     let sources = [one.as_str(), other.as_str()];
     let mut merged = pin!(world.merge_as(Some(id.as_str()), &sources));
-    world.waits_for_lock(merged.as_mut()).await?;
+    waits_for_lock(&world.db, merged.as_mut()).await?;
     let free = "select count(*) from (select id from launch for update skip locked) as free";
     let free: i64 = sqlx::query_scalar(free).fetch_one(&mut *changing).await?;
     assert_eq!(free, 3, "the change locks its launch next");

@@ -6,6 +6,7 @@ use anyhow::Result;
 use assay_database::begin;
 use assay_execution::QuotaConfig;
 use assay_proto::ExecutionStatus;
+use assay_testkit::waits_for_lock;
 use serde_json::json;
 
 use super::{LATE, counts};
@@ -22,7 +23,7 @@ async fn a_request_that_arrives_while_results_are_stored_becomes_a_result() -> R
     let mut lock = begin(&world.db).await?;
     sqlx::query("select from execution for update").execute(&mut *lock).await?;
     let mut round = pin!(world.launches.round());
-    world.waits_for_lock(round.as_mut()).await?;
+    waits_for_lock(&world.db, round.as_mut()).await?;
     launch.test("ships", "FAILED").await?;
     // Storing takes so long that the launch is due again.
     world.change("update launch set due_at = now() - interval '1 minute'").await?;

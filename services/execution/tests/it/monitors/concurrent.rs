@@ -5,6 +5,7 @@ use std::pin::pin;
 use anyhow::Result;
 use assay_database::begin;
 use assay_execution::{evaluate_monitors, roll_up};
+use assay_testkit::waits_for_lock;
 use serde_json::json;
 
 use super::{actions, create, recoveries, result, runs};
@@ -23,7 +24,7 @@ async fn an_evaluation_waits_for_a_change_of_its_monitor() -> Result<()> {
     sqlx::query("select from monitor for update").execute(&mut *changing).await?;
 
     let mut evaluated = pin!(evaluate_monitors(&world.db));
-    world.waits_for_lock(evaluated.as_mut()).await?;
+    waits_for_lock(&world.db, evaluated.as_mut()).await?;
     sqlx::query("delete from monitor_alarm").execute(&mut *changing).await?;
     changing.commit().await?;
     evaluated.await?;

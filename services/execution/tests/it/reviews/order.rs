@@ -8,6 +8,7 @@ use assay_proto::{
     TestResult,
     execution::{MuteInput, ReviewInput},
 };
+use assay_testkit::waits_for_lock;
 use serde_json::json;
 
 use crate::{
@@ -29,7 +30,7 @@ async fn a_review_locks_known_failures_in_one_order() -> Result<()> {
     sqlx::query(first).execute(&mut *other).await?;
 
     let mut reviewed = pin!(review(&world, &execution, all));
-    world.waits_for_lock(reviewed.as_mut()).await?;
+    waits_for_lock(&world.db, reviewed.as_mut()).await?;
     let free = "select count(*) from (select id from known_failure for update skip locked) as free";
     let free: i64 = sqlx::query_scalar(free).fetch_one(&mut *other).await?;
     assert_eq!(free, 40, "it has locked none of the later ones");
