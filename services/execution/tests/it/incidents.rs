@@ -1,5 +1,6 @@
 //! Incidents: failures of many tests that are evidence about their environment.
 
+mod many;
 mod order;
 mod series;
 
@@ -49,6 +50,13 @@ pub(crate) async fn run(world: &World, set: &str, results: Value) -> Result<Exec
 
 /// Runs tests of a set on a branch, and seeks incidents.
 async fn run_on(world: &World, set: &str, branch: &str, results: Value) -> Result<Execution> {
+    let execution = complete_on(world, set, branch, results).await?;
+    seek_incidents(&world.db).await?;
+    Ok(execution)
+}
+
+/// Runs tests of a set on a branch.
+async fn complete_on(world: &World, set: &str, branch: &str, results: Value) -> Result<Execution> {
     let input = OpenExecutionInput {
         project: "Shop".to_owned(),
         test_set: set.to_owned(),
@@ -57,9 +65,7 @@ async fn run_on(world: &World, set: &str, branch: &str, results: Value) -> Resul
     };
     let execution = world.open(input).await?;
     world.report(&execution.id, results).await?;
-    let execution = world.complete(&execution.id).await?;
-    seek_incidents(&world.db).await?;
-    Ok(execution)
+    Ok(world.complete(&execution.id).await?)
 }
 
 /// Seeks incidents in all executions again.
