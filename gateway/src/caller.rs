@@ -41,7 +41,7 @@ fn admit(
         }
     }
     let caller = verified?.at(ClientAddress::of(parts));
-    services.declared().check(parts, caller.permissions)?;
+    services.declared().require_permission(parts, caller.permissions)?;
     Span::current()
         .record("assay.customer", display(caller.customer))
         .record("assay.user", display(caller.user));

@@ -1,11 +1,11 @@
 //! Permissions that operations need and query parameters that they have, as their routes declare them. Both are checked
-//! before the bodies of requests are read.
+//! before the bodies of requests are read: permissions where a caller is admitted, parameters where they are read.
 //!
 //! The services decide about permissions again; here, it keeps callers without permission from having bodies read and
 //! parsed. A misspelt query parameter is known here only: the operation would do something else than was meant, such as
 //! list all executions instead of those of a branch, and nobody would see it.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use assay_proto::{Needs, Permissions, nearest};
 use axum::extract::MatchedPath;
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Maximum number of unknown query parameters of a request that are compared with those of the operation.
-const COMPARED: usize = 64;
+const MAX_COMPARED: usize = 64;
 
 /// The declarations of all operations, by path and HTTP method.
 pub(crate) struct Declared(HashMap<String, HashMap<Method, Declaration>>);
@@ -51,14 +51,21 @@ impl Declared {
         Self(all)
     }
 
-    /// Fails if a caller with these permissions may not use the operation that was requested, or if a query parameter is
-    /// probably a misspelt one of the operation. Other unknown ones are ignored, as proxies and browsers may add them. The
-    /// routes of agents are not among the operations, and decide for themselves. Requests with a share link have no
-    /// caller: their misspelt parameters are ignored, too.
-    pub(crate) fn check(&self, parts: &Parts, held: Permissions) -> Result<(), Problem> {
-        let Some(operation) = self.operation(parts) else { return Ok(()) };
-        operation.needs.as_ref().map_or(Ok(()), |needs| needs.check(held))?;
-        operation.require_no_misspelt(parts)
+    /// Fails if a caller with these permissions may not use the operation that was requested. The routes of agents are not
+    /// among the operations, and decide for themselves.
+    pub(crate) fn require_permission(
+        &self,
+        parts: &Parts,
+        held: Permissions,
+    ) -> Result<(), Problem> {
+        let needs = self.operation(parts).and_then(|operation| operation.needs.as_ref());
+        needs.map_or(Ok(()), |needs| needs.check(held).map_err(Problem::from))
+    }
+
+    /// Fails if a query parameter of a request is probably a misspelt one of its operation. Other unknown ones are ignored,
+    /// as proxies and browsers may add them.
+    pub(crate) fn require_no_misspelt(&self, parts: &Parts) -> Result<(), Problem> {
+        self.operation(parts).map_or(Ok(()), |operation| operation.require_no_misspelt(parts))
     }
 
     /// Fails if a request has other query parameters than its operation, or an empty one whose smallest length is 1.
@@ -82,9 +89,9 @@ impl Declaration {
     }
 
     fn require_no_misspelt(&self, parts: &Parts) -> Result<(), Problem> {
-        let given = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
-        let unknown = given.map(|(name, _)| name).filter(|name| self.parameter(name).is_none());
-        for name in unknown.take(COMPARED) {
+        let unknown =
+            given(parts).map(|(name, _)| name).filter(|name| self.parameter(name).is_none());
+        for name in unknown.take(MAX_COMPARED) {
             if let Some(meant) = nearest(&name, self.names()) {
                 let problem = format!("no such parameter; did you mean `{meant}`?");
                 return Err(Problem::invalid(name, problem));
@@ -94,9 +101,7 @@ impl Declaration {
     }
 
     fn require_known(&self, parts: &Parts) -> Result<(), Problem> {
-        for (name, value) in
-            form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes())
-        {
+        for (name, value) in given(parts) {
             let Some(parameter) = self.parameter(&name) else {
                 let names = self.names().collect::<Vec<_>>().join(", ");
                 return Err(Problem::invalid(
@@ -120,6 +125,11 @@ impl Declaration {
     fn names(&self) -> impl Iterator<Item = &str> {
         self.query.iter().map(|parameter| parameter.name.as_str())
     }
+}
+
+/// Returns the names and values of the query parameters of a request.
+fn given(parts: &Parts) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
+    form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes())
 }
 
 impl QueryParameter {

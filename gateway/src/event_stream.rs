@@ -20,6 +20,7 @@ use crate::{
     caller::WatchedCaller,
     problem::Problem,
     query::{Query, unless_empty},
+    services::Services,
 };
 
 /// Interval of keep-alive comments in a stream without events.
@@ -85,12 +86,12 @@ pub(crate) fn unknown_id() -> Problem {
     Problem::invalid("Last-Event-ID", "must be the id of a received event")
 }
 
-impl<S: Sync> FromRequestParts<S> for LastEventId {
+impl FromRequestParts<Services> for LastEventId {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, services: &Services) -> Result<Self, Problem> {
         let Query(LastEventQuery { last_event_id }) =
-            Query::from_request_parts(parts, state).await?;
+            Query::from_request_parts(parts, services).await?;
         let Some(header) = parts.headers.get("last-event-id") else {
             return Ok(Self(last_event_id));
         };

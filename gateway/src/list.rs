@@ -26,6 +26,7 @@ use crate::{
     problem::Problem,
     query::Query,
     rendering::{self, InTurn},
+    services::Services,
 };
 
 /// Number of records that a page may have.
@@ -59,11 +60,11 @@ impl IntoParams for WithoutSearch {
     }
 }
 
-impl<S: Sync + Send> FromRequestParts<S> for WithoutSearch {
+impl FromRequestParts<Services> for WithoutSearch {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let mut listing = Listing::from_request_parts(parts, state).await?;
+    async fn from_request_parts(parts: &mut Parts, services: &Services) -> Result<Self, Problem> {
+        let mut listing = Listing::from_request_parts(parts, services).await?;
         listing.page.q = None;
         Ok(Self(listing))
     }
@@ -197,11 +198,11 @@ pub(crate) async fn of_page<B: Batch>(
     batches.try_concat().await
 }
 
-impl<S: Sync + Send> FromRequestParts<S> for Listing {
+impl FromRequestParts<Services> for Listing {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Query(query) = Query::<ListQuery>::from_request_parts(parts, state).await?;
+    async fn from_request_parts(parts: &mut Parts, services: &Services) -> Result<Self, Problem> {
+        let Query(query) = Query::<ListQuery>::from_request_parts(parts, services).await?;
         let limit = query.limit.map(|text| limit(&text)).transpose()?;
         Ok(Self { page: Page { limit, cursor: query.cursor, q: query.q }, uri: parts.uri.clone() })
     }

@@ -53,9 +53,10 @@ const TOKEN: &str = "Token";
         description = "Manages software tests, their executions and their results.\n\n\
             Lists are returned whole, or one page at a time with `limit` and `cursor`. A body \
             may have the fields of the record as it was read, of which the writable ones count; other \
-            fields are refused with 422. So is a query parameter that is probably a misspelt one, except with a share link. An empty query parameter counts as absent, unless its smallest length is 1. In an update, an absent field keeps its value and `null` \
-            clears it. Send the `DataVersion` that you read, in the body or as `If-Match`, to make \
-            sure that nobody else has changed the record since.\n\n\
+            fields are refused with 422. So is a query parameter that is probably a misspelt one. An \
+            empty query parameter counts as absent, unless its smallest length is 1. In an update, an \
+            absent field keeps its value and `null` clears it. Send the `DataVersion` that you read, \
+            in the body or as `If-Match`, to make sure that nobody else has changed the record since.\n\n\
             Every response has an `X-Request-Id`, which also stands in the logs, and states in \
             `RateLimit` how many requests are left.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),

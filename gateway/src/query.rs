@@ -11,25 +11,17 @@ use serde::{
 
 use crate::{body::invalid, problem::Problem, services::Services};
 
-/// The query parameters of an operation; others are ignored unless they are misspelt ones of it, which
-/// [`Declared`](crate::declared::Declared) refuses before. Empty ones count as absent, as forms send
-/// them. Control characters are rejected, because no stored text has them and PostgreSQL does not accept
-/// NUL.
+/// The query parameters of an operation; others are ignored unless they are probably misspelt ones of it. Empty ones
+/// count as absent, as forms send them. Control characters are rejected, because no stored text has them and PostgreSQL
+/// does not accept NUL.
 pub(crate) struct Query<T>(pub(crate) T);
 
-impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+impl<T: DeserializeOwned> FromRequestParts<Services> for Query<T> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let pairs = pairs(parts)?;
-        let invalid = pairs.iter().find(|(_, value)| value.contains(char::is_control));
-        if let Some((name, _)) = invalid {
-            return Err(Problem::invalid(name, "must not contain control characters"));
-        }
-        if pairs.iter().all(|(_, value)| !value.is_empty()) {
-            return Ok(Self(extract::Query::try_from_uri(&parts.uri)?.0));
-        }
-        Ok(Self(extract::Query::try_from_uri(&without_empty(&parts.uri)?)?.0))
+    async fn from_request_parts(parts: &mut Parts, services: &Services) -> Result<Self, Problem> {
+        services.declared().require_no_misspelt(parts)?;
+        read(parts).map(Self)
     }
 }
 
@@ -42,8 +34,20 @@ impl<T: DeserializeOwned> FromRequestParts<Services> for OnlyQuery<T> {
 
     async fn from_request_parts(parts: &mut Parts, services: &Services) -> Result<Self, Problem> {
         services.declared().require_known(parts)?;
-        Query::from_request_parts(parts, services).await.map(|Query(query)| Self(query))
+        read(parts).map(Self)
     }
+}
+
+fn read<T: DeserializeOwned>(parts: &Parts) -> Result<T, Problem> {
+    let pairs: Vec<(String, String)> = extract::Query::try_from_uri(&parts.uri)?.0;
+    let invalid = pairs.iter().find(|(_, value)| value.contains(char::is_control));
+    if let Some((name, _)) = invalid {
+        return Err(Problem::invalid(name, "must not contain control characters"));
+    }
+    if pairs.iter().all(|(_, value)| !value.is_empty()) {
+        return Ok(extract::Query::try_from_uri(&parts.uri)?.0);
+    }
+    Ok(extract::Query::try_from_uri(&without_empty(&parts.uri)?)?.0)
 }
 
 /// Returns a URI with those of the parameters that are not empty, as they were sent: encoded again, they could be too
@@ -54,10 +58,6 @@ fn without_empty(uri: &Uri) -> Result<Uri, Problem> {
         pairs.filter(|pair| pair.split_once('=').is_some_and(|(_, value)| !value.is_empty()));
     let query = format!("/?{}", given.collect::<Vec<_>>().join("&"));
     query.parse().map_err(|_| Problem::malformed("the query string is malformed"))
-}
-
-fn pairs(parts: &Parts) -> Result<Vec<(String, String)>, Problem> {
-    Ok(extract::Query::try_from_uri(&parts.uri)?.0)
 }
 
 /// Reads an empty parameter as absent, as forms send it.

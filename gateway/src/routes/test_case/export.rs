@@ -97,11 +97,11 @@ struct ExportRequest {
     exact: bool,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for ExportRequest {
+impl FromRequestParts<Services> for ExportRequest {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Query(query) = Query::<ExportQuery>::from_request_parts(parts, state).await?;
+    async fn from_request_parts(parts: &mut Parts, services: &Services) -> Result<Self, Problem> {
+        let Query(query) = Query::<ExportQuery>::from_request_parts(parts, services).await?;
         let format = match query.format {
             Some(name) => assay_proto::value_of(&name)
                 .ok_or_else(|| Problem::invalid("format", "must be json, ndjson or csv"))?,

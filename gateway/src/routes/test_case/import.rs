@@ -40,12 +40,12 @@ struct ImportQuery {
     exact: bool,
 }
 
-impl<S: Send + Sync> FromRequest<S> for ImportUpload {
+impl FromRequest<Services> for ImportUpload {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, services: &Services) -> Result<Self, Problem> {
         let (mut parts, body) = request.into_parts();
-        let Query(query) = Query::<ImportQuery>::from_request_parts(&mut parts, state).await?;
+        let Query(query) = Query::<ImportQuery>::from_request_parts(&mut parts, services).await?;
         let request = Request::from_parts(parts, body);
         let format = match media_type(request.headers()).as_deref() {
             None | Some("application/json") => ImportFormat::Json,

@@ -66,11 +66,12 @@ struct Selection {
     count: Option<i32>,
 }
 
-impl<S: Send + Sync> FromRequest<S> for Selection {
+impl FromRequest<Services> for Selection {
     type Rejection = Problem;
 
-    async fn from_request(mut request: Request, _: &S) -> Result<Self, Problem> {
-        let Query(query) = request.extract_parts::<Query<SelectionQuery>>().await?;
+    async fn from_request(mut request: Request, services: &Services) -> Result<Self, Problem> {
+        let query = request.extract_parts_with_state::<Query<SelectionQuery>, _>(services);
+        let Query(query) = query.await?;
         if let Some(body) = body::read(request).await? {
             let fields: Fields<'_> = body::parse(body.check()?)?;
             return body::read_fields(&fields);
