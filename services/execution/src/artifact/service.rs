@@ -140,6 +140,7 @@ impl Artifacts {
             announced: announced(&target)?,
             name: target.name,
             content_type: target.content_type,
+            change: None,
         };
         self.store_apart(artifact, file).await
     }
@@ -163,6 +164,7 @@ impl Artifacts {
             announced: announced(&target)?,
             name: target.name,
             content_type: target.content_type,
+            change: None,
         };
         self.store_apart(artifact, file).await
     }

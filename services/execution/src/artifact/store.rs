@@ -7,10 +7,18 @@ use assay_proto::{
     execution::ArtifactEntry,
 };
 use assay_rpc::list::Slice;
+use futures::future::BoxFuture;
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgTransaction};
 use uuid::Uuid;
 
 use super::stray::taken;
+
+/// A change that is committed together with an artifact, or not at all.
+pub(crate) type Change = Box<
+    dyn for<'t> Fn(&'t mut PgTransaction<'static>) -> BoxFuture<'t, Result<(), Fault>>
+        + Send
+        + Sync,
+>;
 
 /// An artifact to store.
 pub(crate) struct NewArtifact {
@@ -23,6 +31,8 @@ pub(crate) struct NewArtifact {
     pub(crate) name: String,
     pub(crate) content_type: String,
     pub(crate) announced: Announced,
+    /// Change of its transaction beside it, if there is one. If it fails, the file is not stored.
+    pub(crate) change: Option<Change>,
 }
 
 /// The facts about a file that its client has stated before it arrives.

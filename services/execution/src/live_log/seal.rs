@@ -1,4 +1,7 @@
 //! Makes the logs of ended leases artifacts.
+//!
+//! The transaction that makes a log an artifact also marks it as sealed. So a program that is killed at any point, a
+//! commit whose outcome is lost, or a second replica that does the same does not store a log twice.
 
 use std::time::Duration;
 
@@ -6,14 +9,14 @@ use assay_database::{Database, exclusively};
 use assay_proto::Fault;
 use assay_runtime::Runtime;
 use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 use tonic::{Code, Status};
 
 use super::store::{self, EndedLog};
 use crate::artifact::{
     Artifacts, rules,
-    store::{Announced, NewArtifact},
+    store::{Announced, Change, NewArtifact},
 };
 
 /// Interval between rounds.
@@ -45,17 +48,20 @@ async fn seal_all(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
         let Some(last) = logs.last() else { return Ok(()) };
         after = Some(*last);
         for log in logs {
+            let Err(status) = seal(db, artifacts, log).await else { continue };
             let id = log.lease_id;
-            match seal(db, artifacts, log).await {
-                Ok(()) => store::mark_sealed(db, log.customer_id, id).await?,
-                Err(status) if log.is_old => {
+            match status.code() {
+                // The execution was deleted, or its results have expired.
+                Code::NotFound => {}
+                _ if log.is_old => {
                     tracing::warn!(%status, lease.id = %id, "a live log is given up");
-                    store::mark_sealed(db, log.customer_id, id).await?;
                 }
-                Err(status) => {
+                _ => {
                     tracing::warn!(%status, lease.id = %id, "a live log is stored later");
+                    continue;
                 }
             }
+            store::mark_sealed(db, log.customer_id, id).await?;
         }
     }
 }
@@ -69,10 +75,19 @@ async fn seal(db: &PgPool, artifacts: &Artifacts, log: EndedLog) -> Result<(), S
         Err(status) if status.code() == Code::FailedPrecondition => {
             put(db, artifacts, log, of_lease).await
         }
-        // The execution was deleted, or its results have expired.
-        Err(status) if status.code() == Code::NotFound => Ok(()),
         done => done,
     }
+}
+
+/// Returns the change that marks a log as sealed. It fails if the log is sealed already.
+fn marking(log: EndedLog) -> Change {
+    Box::new(move |tx| {
+        async move {
+            let is_new = store::mark_sealed(&mut **tx, log.customer_id, log.lease_id).await?;
+            is_new.then_some(()).ok_or(Fault::NotFound("live log"))
+        }
+        .boxed()
+    })
 }
 
 async fn put(
@@ -89,6 +104,7 @@ async fn put(
         name,
         content_type: "text/plain; charset=utf-8".to_owned(),
         announced: Announced::default(),
+        change: Some(marking(log)),
     };
     let db = db.clone();
     let pieces = stream::try_unfold(0, move |from| {

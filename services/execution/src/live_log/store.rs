@@ -181,17 +181,17 @@ pub(super) async fn ended(
     Ok(ended.bind(customer).bind(lease).fetch_all(db).await?)
 }
 
-/// Records that a log is an artifact, or cannot become one.
+/// Records that a log is an artifact, or cannot become one. Returns whether neither was recorded before.
 pub(super) async fn mark_sealed(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     lease: LeaseId,
-) -> Result<(), Fault> {
+) -> Result<bool, Fault> {
     let seal = sqlx::query(
-        "update live_log set sealed_at = now() where customer_id = $1 and lease_id = $2",
+        "update live_log set sealed_at = now()
+         where customer_id = $1 and lease_id = $2 and sealed_at is null",
     );
-    seal.bind(customer).bind(lease).execute(db).await?;
-    Ok(())
+    Ok(seal.bind(customer).bind(lease).execute(db).await?.rows_affected() > 0)
 }
 
 /// Removes up to 100 logs of all customers that have been artifacts for a minute. Returns their number.

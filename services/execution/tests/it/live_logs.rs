@@ -192,6 +192,33 @@ async fn the_log_of_another_engine_is_a_log_of_its_own() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test]
+async fn a_log_whose_storing_was_interrupted_becomes_one_artifact() -> Result<()> {
+    assay_testkit::expect_failures();
+    let world = World::new().await?;
+    let lease = world.leased().await?;
+    world.append(&lease.id, "one", None).await?;
+    world.engine().report(&lease.id, json!([instance(1, "Passed")])).await?;
+    world.engine().complete(&lease.id, false).await?;
+    let refuse = "create function refuse() returns trigger language plpgsql as
+                  'begin raise exception ''stuck''; end';
+                  create trigger refuse before update of sealed_at on live_log for each row
+                  execute function refuse()";
+    sqlx::raw_sql(refuse).execute(&world.db).await?;
+    world.seal_logs().await.ok();
+    let files = world.artifacts_of(&lease.execution_id).await?;
+    assert!(files.is_empty() && world.files() == 0, "a log that is not marked: {files:?}");
+
+    world.change("drop trigger refuse on live_log").await?;
+    world.seal_logs().await?;
+    world.seal_logs().await?;
+
+    assert_eq!(world.artifacts_of(&lease.execution_id).await?, [("live.log".to_owned(), 3)]);
+    assert_eq!(world.files(), 1);
+    assert_eq!(world.count("select count(*) from stray_file").await?, 0);
+    Ok(())
+}
+
 /// Number of uploads of one customer that may have bytes in memory at the same time.
 const TURNS: i64 = 24;
 
