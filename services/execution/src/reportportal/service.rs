@@ -27,20 +27,19 @@ use crate::quota::Kind::Staged;
 const LARGEST_FORM: usize = 68 << 20;
 
 impl Launches {
-    /// Refuses files of logs for which their customer has no room: they become artifacts of its execution,
-    /// which must not fail when the launch is over.
-    async fn require_room(&self, customer: CustomerId, entries: &[Entry]) -> Result<(), Fault> {
+    /// Stores logs with their files. The transaction claims room for the files, which become artifacts of an execution:
+    /// that must not fail when the launch is over.
+    async fn stage(&self, customer: CustomerId, entries: &[Entry]) -> Result<(), Fault> {
         let files = entries.iter().filter(|entry| entry.kind == Kind::File);
         let size: usize = files.map(|entry| entry.body.len()).sum();
         if size == 0 {
-            return Ok(());
+            return staging::stage(&self.0.db, customer, entries).await;
         }
         let size = i64::try_from(size).map_err(Fault::internal)?;
-        let limits = &self.0.executions.limits;
-        let _share = limits.share(customer).await?;
         let mut tx = begin(&self.0.db).await?;
-        limits.quota.room(&mut tx, customer, size).await?;
-        Ok(tx.rollback().await?)
+        self.0.executions.limits.quota.room(&mut tx, customer, size).await?;
+        staging::stage(&mut *tx, customer, entries).await?;
+        Ok(tx.commit().await?)
     }
 }
 
@@ -81,11 +80,9 @@ impl launch_service_server::LaunchService for Launches {
         let intake = limits.intake.up_to(LARGEST_FORM);
         let parse = |body, memory: &mut Memory| logs::read(body, memory);
         let ((entries, ids), memory) = intake.read(caller.customer, pieces, parse).await?;
-        self.require_room(caller.customer, &entries).await?;
         let size = entries.iter().map(|entry| entry.body.len()).sum();
         limits.quota.claim(caller.customer, Staged, size).await?;
-        let stored = staging::stage(&self.0.db, caller.customer, &entries);
-        limits.read(caller.customer, stored).await?;
+        limits.read(caller.customer, self.stage(caller.customer, &entries)).await?;
         drop(memory);
         let ids = ids.iter().map(Uuid::to_string).collect();
         Ok(Response::new(AddedLaunchLogs { ids }))

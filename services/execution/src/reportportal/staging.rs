@@ -3,7 +3,7 @@
 
 use assay_fair::{Gather, Shares};
 use assay_proto::{CustomerId, Fault};
-use sqlx::PgPool;
+use sqlx::{PgExecutor, PgPool};
 
 use super::{
     body::{Entry, Kind},
@@ -30,7 +30,7 @@ pub(super) fn gather(db: &PgPool, shares: &Shares) -> Staging {
 
 /// Stores requests at once, all or none.
 pub(super) async fn stage(
-    db: &PgPool,
+    db: impl PgExecutor<'_>,
     customer: CustomerId,
     entries: &[Entry],
 ) -> Result<(), Fault> {

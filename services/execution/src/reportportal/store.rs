@@ -97,7 +97,7 @@ impl From<Row> for StoredLaunch {
 /// The row of the launch is locked before its requests are numbered, so those of one launch are
 /// committed in the order of their numbers.
 pub(super) async fn stage(
-    db: &PgPool,
+    db: impl PgExecutor<'_>,
     customer: CustomerId,
     entries: &[Entry],
 ) -> Result<Vec<LaunchId>, Fault> {

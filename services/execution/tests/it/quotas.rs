@@ -16,11 +16,13 @@ use uuid::Uuid;
 
 use crate::world::{Server, World, reason};
 
-/// Whether the counted sizes of all customers are the stored ones: of requests, artifacts and keys.
+/// Whether the counted sizes of all customers are the stored ones: of requests, artifacts and keys. Files of launches
+/// are requests, and become artifacts.
 const COUNTED: &str = "
     select coalesce((select sum(octet_length(body)) from launch_request), 0)::bigint
          = coalesce((select sum(bytes) from usage where kind = 'staged'), 0)::bigint
        and coalesce((select sum(size) from artifact), 0)::bigint
+         + coalesce((select sum(octet_length(body)) from launch_request where kind = 'File'), 0)::bigint
          = coalesce((select sum(bytes) from usage where kind = 'artifacts'), 0)::bigint
        and coalesce((select sum(octet_length(digest)) from upload), 0)::bigint
          + coalesce((select sum(octet_length(idempotency_key) + octet_length(idempotent_request))
@@ -211,17 +213,19 @@ async fn usage_is_what_is_stored_whatever_happens() -> Result<()> {
         world.upload_file(&execution.id, name).await?;
     }
     let launch = world.start_launch("Nightly").await?;
-    launch.test("pays", "PASSED").await?;
+    let pays = launch.test("pays", "PASSED").await?;
+    launch.file(&pays, "picture", "a picture").await?;
     launch.test("ships", "FAILED").await?;
     assert!(is_counted(&world).await?);
     let mut shown = Vec::new();
     list_usage(&world.db, |usage| shown.push(usage.clone())).await?;
     let [usage] = &shown[..] else { panic!("one customer: {shown:?}") };
-    assert_eq!((usage.artifacts, usage.open_executions), (2, 2));
+    assert_eq!((usage.artifacts, usage.open_executions), (2 + 9, 2));
     assert!(usage.staged > 0);
 
     launch.finish().await?;
     world.close_launches().await?;
+    assert!(is_counted(&world).await?);
     world.forget_requests().await?;
     assert!(is_counted(&world).await?);
     world

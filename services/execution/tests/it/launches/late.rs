@@ -7,6 +7,7 @@ use assay_database::begin;
 use assay_execution::QuotaConfig;
 use assay_proto::ExecutionStatus;
 use assay_testkit::waits_for_lock;
+use futures::future::join_all;
 use serde_json::json;
 
 use super::{LATE, counts};
@@ -121,5 +122,27 @@ async fn a_file_of_a_log_needs_room_for_an_artifact() -> Result<()> {
     launch.log(&test, "INFO", "logs without a file need none").await?;
     let files = "select count(*) from launch_request where kind = 'File'";
     assert_eq!(world.count(files).await?, 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_of_logs_do_not_exceed_the_quota_together() -> Result<()> {
+    let world = World::with_quota(QuotaConfig { artifacts_gib: 1, ..Default::default() }).await?;
+    let launch = world.start_launch("Nightly").await?;
+    let test = launch.item(None, "pays", json!({})).await?;
+    // One picture of nine bytes fits.
+    let used = "insert into usage select customer_id, 'artifacts', (1 << 30) - 10 from execution";
+    world.change(used).await?;
+
+    let sent = ["1", "2", "3", "4"].map(|name| launch.file(&test, name, "a picture"));
+    let refused: Vec<_> = join_all(sent).await.into_iter().filter_map(Result::err).collect();
+    assert_eq!(refused.len(), 3, "{refused:?}");
+    assert!(refused.iter().all(|status| reason(status) == "quota_exceeded"), "{refused:?}");
+
+    launch.finish().await?;
+    world.close_launches().await?;
+    let refused = launch.file(&test, "5", "a picture").await.unwrap_err();
+    assert_eq!(reason(&refused), "quota_exceeded");
+    assert_eq!(world.count("select count(*) from artifact where size = 9").await?, 1);
     Ok(())
 }
