@@ -2,11 +2,12 @@
 
 use anyhow::{Context, Result, bail};
 use assay::{
-    Compared,
+    Compared, StoredFiles,
     backends::{BackendConfig, SERVICES},
 };
 use assay_database::connect_options;
 use assay_events::command::{NatsCommand, Replay};
+use assay_storage::{FileStore, FileStoreConfig};
 use assay_transfer::{Export, Import};
 use assay_work::{Work, WorkCommand};
 use sqlx::PgPool;
@@ -18,9 +19,17 @@ pub(crate) enum Command {
     RotateKeys,
     /// Compare stored execution data with the recorded results, and what the catalog shows with both;
     /// exit with status 1 on a difference
-    Verify,
+    Verify {
+        /// Also list the files in the store (`ASSAY_ARTIFACTS`) that no record has
+        #[arg(long)]
+        files: bool,
+    },
     /// Repair the differences that `verify` finds
-    Rebuild,
+    Rebuild {
+        /// Also remove the files that `verify --files` lists
+        #[arg(long)]
+        files: bool,
+    },
     /// List customers with what their clients have left behind: artifacts, requests of launches,
     /// idempotency keys and executions that have not ended
     Usage,
@@ -37,12 +46,13 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Runs the command with the backends of the running Assay.
-    pub(crate) async fn run(self, backends: &BackendConfig) -> Result<()> {
+    /// Runs the command with the backends and the store of the running Assay.
+    pub(crate) async fn run(self, backends: &BackendConfig, store: &FileStoreConfig) -> Result<()> {
+        let open = |files: bool| files.then(|| open_store(backends, store)).transpose();
         match self {
             Self::RotateKeys => rotate_keys(backends).await,
-            Self::Verify => verify(backends).await,
-            Self::Rebuild => rebuild(backends).await,
+            Self::Verify { files } => verify(backends, open(files)?).await,
+            Self::Rebuild { files } => rebuild(backends, open(files)?).await,
             Self::Usage => usage(backends).await,
             Self::Reseal => reseal(backends).await,
             Self::Replay(replay) => replay_all(backends, replay).await,
@@ -67,21 +77,52 @@ async fn rotate_keys(backends: &BackendConfig) -> Result<()> {
     Ok(())
 }
 
-async fn verify(backends: &BackendConfig) -> Result<()> {
+/// Opens the store of files and artifacts.
+fn open_store(backends: &BackendConfig, config: &FileStoreConfig) -> Result<FileStore> {
+    let mut config = config.clone();
+    let in_data = || backends.data_dir.join("artifacts").to_string_lossy().into_owned();
+    config.artifacts.get_or_insert_with(in_data);
+    FileStore::open(&config)
+}
+
+async fn verify(backends: &BackendConfig, store: Option<FileStore>) -> Result<()> {
     let [execution, catalog] = backends.compared_databases()?;
     let Compared { executions, projects, differences } =
         assay::verify(&execution, &catalog, |difference| println!("{difference}")).await?;
+    let mut unrecorded = 0;
+    if let Some(store) = store {
+        let files = StoredFiles::compare(&execution, &catalog, &store).await?;
+        for file in &files.unrecorded {
+            println!("file {file}: no record has it");
+        }
+        println!(
+            "Files in the store: {} with a record, {} ({} bytes) without one",
+            files.recorded,
+            files.unrecorded.len(),
+            files.unrecorded_bytes()
+        );
+        unrecorded = files.unrecorded.len();
+    }
     if differences > 0 {
         bail!("{differences} differences; run `rebuild` to repair them");
+    }
+    if unrecorded > 0 {
+        bail!("{unrecorded} files without a record; run `rebuild --files` to remove them");
     }
     println!("No differences. Compared executions: {executions}, projects: {projects}");
     Ok(())
 }
 
-async fn rebuild(backends: &BackendConfig) -> Result<()> {
+async fn rebuild(backends: &BackendConfig, store: Option<FileStore>) -> Result<()> {
     let [execution, catalog] = backends.compared_databases()?;
     let repaired = assay::rebuild(&execution, &catalog).await?;
     println!("Repaired {repaired} records and published all executions again");
+    if let Some(store) = store {
+        let files = StoredFiles::compare(&execution, &catalog, &store).await?;
+        files.remove_unrecorded(&store).await?;
+        let (number, bytes) = (files.unrecorded.len(), files.unrecorded_bytes());
+        println!("Removed {number} files ({bytes} bytes) without a record from the store");
+    }
     Ok(())
 }
 

@@ -7,11 +7,13 @@ pub mod backends;
 mod keys;
 mod programs;
 mod settings;
+mod stored;
 mod verify;
 
 pub use self::{
     backends::Backends,
     programs::Assay,
     settings::Settings,
+    stored::StoredFiles,
     verify::{Compared, rebuild, verify},
 };

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         tokio.block_on(async {
             match options.command.clone() {
                 None => Box::pin(serve(options)).await,
-                Some(command) => command.run(&options.backends).await,
+                Some(command) => command.run(&options.backends, &options.settings.file_store).await,
             }
         })
     });

@@ -46,7 +46,7 @@ pub struct Compared {
     pub differences: u64,
 }
 
-async fn connect(database: &SecretString) -> Result<PgPool> {
+pub(crate) async fn connect(database: &SecretString) -> Result<PgPool> {
     Ok(PgPool::connect_with(command_options(database)?).await?)
 }
 

@@ -3,6 +3,7 @@
 
 mod contents;
 mod intake;
+mod recorded;
 pub(crate) mod reference;
 pub(crate) mod resumable;
 mod rules;
@@ -17,6 +18,8 @@ use assay_proto::{CustomerId, Fault};
 use assay_runtime::Runtime;
 use assay_storage::{FileStore, FileStoreConfig};
 use sqlx::PgPool;
+
+pub use self::recorded::unrecorded;
 
 /// Limits of files.
 #[derive(clap::Args, Clone, Copy, Debug)]

@@ -63,7 +63,7 @@ use self::{
 };
 pub use self::{
     deletion::delete_customer,
-    file::{FileConfig, Files},
+    file::{FileConfig, Files, unrecorded as unrecorded_files},
     opening::Openings,
     purge::purge,
     secrets::reseal,

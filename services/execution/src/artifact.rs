@@ -1,6 +1,7 @@
 //! Artifacts: files that belong to results, such as screenshots and logs.
 
 mod link;
+mod recorded;
 mod reference;
 mod room;
 pub(crate) mod rules;
@@ -25,6 +26,7 @@ use assay_storage::{FileStore, FileStoreConfig, Pieces, Place, Stored, Terms};
 use sqlx::PgPool;
 use tonic::Status;
 
+pub use self::recorded::unrecorded;
 use self::{
     link::Links,
     store::{Announced, NewArtifact},

@@ -77,7 +77,7 @@ use tokio::net::TcpListener;
 use tonic::service::Routes;
 
 pub use self::{
-    artifact::{ArtifactConfig, Artifacts},
+    artifact::{ArtifactConfig, Artifacts, unrecorded as unrecorded_files},
     cause_rule::derive_changed,
     console_link::ConsoleLinks,
     deletion::{

@@ -54,6 +54,7 @@ mod shared;
 mod short_paths;
 mod slow;
 mod smtp;
+mod stored;
 mod stream;
 mod subscribers;
 mod tenant;

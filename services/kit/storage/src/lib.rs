@@ -8,6 +8,7 @@ mod arrival;
 mod call;
 mod config;
 mod end;
+mod listing;
 mod pace;
 mod removal;
 #[cfg(test)]
@@ -37,6 +38,7 @@ pub use self::{
     arrival::{Claim, Renew, Room, Stored, Terms, Unstored, parse_sha256},
     call::describe_metrics,
     config::FileStoreConfig,
+    listing::{Found, Listing},
     wanted::{Part, Wanted},
 };
 

@@ -66,6 +66,29 @@ async fn a_file_is_returned_whole_and_in_ranges() {
 }
 
 #[tokio::test]
+async fn files_are_listed_with_their_sizes_by_their_age() {
+    let (folder, store) = opened();
+    let mut places = [place(), place()];
+    for place in places {
+        store.put(place, pieces(vec![Ok(Bytes::from_static(b"abc"))])).await.unwrap();
+    }
+    let other = folder.path().join(places[0].customer.to_string().to_uppercase());
+    let other = other.join(places[0].folder.to_string());
+    fs::create_dir_all(&other).unwrap();
+    for path in [folder.path().join("notes.txt"), other.join(places[0].id.to_string())] {
+        fs::write(path, "not a file of the store").unwrap();
+    }
+
+    let mut listing = store.list(i64::MAX);
+    let mut listed = listing.batch().await.unwrap();
+    listed.sort_by_key(|file| file.place.id);
+    places.sort_by_key(|place| place.id);
+    assert_eq!(listed, places.map(|place| Found { place, size: 3 }));
+    assert!(listing.batch().await.unwrap().is_empty(), "the end");
+    assert!(store.list(0).batch().await.unwrap().is_empty(), "they are younger");
+}
+
+#[tokio::test]
 async fn a_broken_or_too_large_file_leaves_nothing() {
     let (folder, store) = opened();
     let piece = || Ok(Bytes::from(vec![1; 2 << 20]));

@@ -1,0 +1,30 @@
+//! The bytes that this service has records of, for all customers.
+
+use std::collections::HashSet;
+
+use assay_proto::{CustomerId, Fault};
+use assay_storage::Found;
+use sqlx::PgExecutor;
+use uuid::Uuid;
+
+/// Returns those of some files that are neither contents nor parts of uploads, nor being stored or removed.
+pub async fn unrecorded(db: impl PgExecutor<'_>, files: Vec<Found>) -> Result<Vec<Found>, Fault> {
+    let ids = files.iter().map(|file| (file.place.customer, file.place.id));
+    let (customers, ids): (Vec<CustomerId>, Vec<Uuid>) = ids.unzip();
+    // One statement, since bytes move from one table to another.
+    let recorded = sqlx::query_scalar(
+        "with wanted as (
+             select * from unnest($1::uuid[], $2::uuid[]) as wanted (customer_id, id)
+         )
+         select id from content where (customer_id, id) in (select * from wanted)
+         union all
+         select content_id from upload_part
+         where (customer_id, content_id) in (select * from wanted)
+         union all
+         select content_id from stray_content
+         where (customer_id, content_id) in (select * from wanted)",
+    );
+    let recorded: Vec<Uuid> = recorded.bind(customers).bind(ids).fetch_all(db).await?;
+    let recorded: HashSet<Uuid> = recorded.into_iter().collect();
+    Ok(files.into_iter().filter(|file| !recorded.contains(&file.place.id)).collect())
+}
