@@ -83,7 +83,9 @@ fn newest(reports: &[ReportState]) -> Vec<&ReportState> {
     newest
 }
 
-/// Returns a statement that stores reports. It writes those that are stored only if a condition holds.
+/// Returns a statement that stores reports. It writes those that are stored only if a condition holds. It leaves out
+/// those of test cases that the catalog lacks since it was restored from a backup: nothing shows them, and no purge
+/// finds them.
 macro_rules! statement {
     ($condition:literal) => {
         concat!(
@@ -96,6 +98,9 @@ macro_rules! statement {
                          $10::timestamptz[], $11::timestamptz[], $12::float8[], $13::bigint[])
                  as report (id, test_case_id, test_plan_id, execution_number, result, status,
                             start_date_time, finish_date_time, average_duration_in_sec, revision)
+             where exists (
+                 select from test_case c where c.customer_id = $1 and c.id = report.test_case_id
+             )
              on conflict on constraint test_report_pkey do update
              set software_name = excluded.software_name,
                  software_identifier = excluded.software_identifier,

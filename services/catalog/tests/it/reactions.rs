@@ -8,7 +8,7 @@ use assay_events::{
     ReportsAction, Stream, publish,
 };
 use assay_proto::{
-    ExecutionId, ExecutionStatus, ReportStatus, TestReportId, TestResult,
+    ExecutionId, ExecutionStatus, ReportStatus, TestCaseId, TestReportId, TestResult,
     catalog::{ListFilter, RecordKind as Kind},
     events::ReportState,
 };
@@ -134,6 +134,24 @@ async fn reordered_and_repeated_report_events_have_the_same_effect() {
     assert_eq!(plan.test_reports[0].status(), ReportStatus::Accepted);
     assert_eq!(plan.test_reports[0].finish_date_time, Some(time("2026-11-20T10:01:00Z")));
     assert_eq!(shown.project().await.overall_status(), ReportStatus::Accepted);
+}
+
+/// A catalog that was restored from a backup lacks test cases that the execution service has.
+#[tokio::test]
+async fn reports_of_a_test_case_that_the_catalog_lacks_are_left_out() {
+    let shown = Shown::start().await;
+    let known = shown.report(TestReportId::new(), 1, 1, TestResult::Passed);
+    let mut unknown = shown.report(TestReportId::new(), 1, 1, TestResult::Failed);
+    unknown.test_case_id = TestCaseId::new().to_string();
+    let reports = shown.reports(ExecutionId::new(), vec![unknown, known.clone()]);
+    shown.apply_reports(&reports).await;
+
+    let stored: Vec<String> = sqlx::query_scalar("select id::text from test_report")
+        .fetch_all(&shown.world.db)
+        .await
+        .unwrap();
+    assert_eq!(stored, [known.id]);
+    assert_eq!(shown.user.get_case(&shown.case.id).await.last_result(), TestResult::Passed);
 }
 
 #[tokio::test]
