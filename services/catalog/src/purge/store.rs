@@ -85,6 +85,25 @@ pub(super) async fn delete_late_projects(db: impl PgExecutor<'_>) -> Result<(), 
     Ok(())
 }
 
+/// Deletes what belongs to no project of a deleted customer: the projects that its users have opened last, which are
+/// written a second later, and its appliances, whose event may arrive after that of the deletion.
+pub(super) async fn delete_late_rows(db: &PgPool) -> Result<(), Fault> {
+    let deleted = sqlx::query_scalar(
+        "select customer_id from deleted_customer where deleted_at > now() - interval '1 hour'",
+    );
+    let deleted: Vec<CustomerId> = deleted.fetch_all(db).await?;
+    if deleted.is_empty() {
+        return Ok(());
+    }
+    for statement in [
+        "delete from opening where customer_id = any($1) and owner_id = customer_id",
+        "delete from appliances where customer_id = any($1)",
+    ] {
+        sqlx::query(statement).bind(&deleted).execute(db).await?;
+    }
+    Ok(())
+}
+
 /// Returns the project that was deleted first, has not been purged, and is not to be purged later.
 pub(super) async fn next_project(db: impl PgExecutor<'_>) -> Result<Option<Project>, Fault> {
     let project = sqlx::query_as(AssertSqlSafe(format!(
@@ -265,7 +284,8 @@ pub(super) async fn finish(db: &PgPool, project: Project) -> Result<(), Fault> {
         "delete from opening where customer_id = $1 and owner_id = $2",
         "delete from favorite where customer_id = $1 and record_id = $2",
         "update project
-         set purged_at = now(), name = '', description = '', report_template_id = null
+         set purged_at = now(), name = '', description = '', report_template_id = null,
+             default_branch = default, ticket_url = default
          where customer_id = $1 and id = $2",
     ] {
         sqlx::query(statement).bind(project.customer_id).bind(project.id).execute(&mut *tx).await?;

@@ -1,5 +1,7 @@
 //! Purge of the records of deleted projects and customers.
 
+mod tables;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     pin::pin,
