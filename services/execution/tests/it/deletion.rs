@@ -5,6 +5,7 @@ mod lost;
 mod order;
 mod purge;
 mod records;
+mod tables;
 
 use anyhow::Result;
 use assay_execution::purge_deleted;
