@@ -3,6 +3,7 @@
 //! this program has accepted since is added, so a limit can be exceeded by what all programs accept
 //! within a second. The limit of artifacts is exact for files: they claim room in the database ([`Quota::room`]).
 
+pub(crate) mod drift;
 mod store;
 mod watch;
 

@@ -18,6 +18,7 @@ use sqlx::PgPool;
 
 pub use self::published::{executed_cases, executions_of, reports_of};
 use self::{compare::Difference, examined::Examined};
+use crate::{execution_time, insight::days, quota};
 
 const REBUILT: ExecutionAction = ExecutionAction::Rebuilt;
 
@@ -44,19 +45,27 @@ pub async fn verify(
             executions += 1;
         }
         if slice.len() < store::SLICE {
-            let sums = [
-                store::counter_differences(db).await?,
-                store::day_differences(db).await?,
-                store::execution_time_differences(db).await?,
-            ];
-            for difference in sums.iter().flatten() {
-                report(difference);
+            for difference in sums(db).await? {
+                report(&difference);
                 differences += 1;
             }
             return Ok((executions, differences));
         }
         after = slice.last().copied();
     }
+}
+
+/// Lists what is counted over several executions, or for a customer, and differs from what is stored of them.
+async fn sums(db: &PgPool) -> Result<Vec<Difference>, Fault> {
+    let mut sums = store::counter_differences(db).await?;
+    for statement in [
+        days::differences(),
+        execution_time::store::differences(),
+        quota::drift::differences(),
+    ] {
+        sums.extend(store::differences(db, &statement).await?);
+    }
+    Ok(sums)
 }
 
 /// Returns the differences of an execution; `None` if it was deleted meanwhile.
@@ -100,7 +109,8 @@ pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
             return Ok(repaired
                 + store::repair_counters(db).await?
                 + store::repair_days(db).await?
-                + store::repair_execution_times(db).await?);
+                + store::repair_execution_times(db).await?
+                + quota::drift::repair(db).await?);
         }
         after = slice.last().copied();
     }

@@ -91,18 +91,13 @@ pub(super) async fn counter_differences(db: impl PgExecutor<'_>) -> Result<Vec<D
     Ok(sqlx::query_as(AssertSqlSafe(statement)).fetch_all(db).await?)
 }
 
-/// Lists the days of test cases that differ from their reports.
-pub(super) async fn day_differences(db: impl PgExecutor<'_>) -> Result<Vec<Difference>, Fault> {
-    let statement = format!("{} limit 1000", days::differences());
-    Ok(sqlx::query_as(AssertSqlSafe(statement)).fetch_all(db).await?)
-}
-
-/// Lists the execution times that differ from the reports of their executions.
-pub(super) async fn execution_time_differences(
+/// Lists the first differences that a statement selects.
+pub(super) async fn differences(
     db: impl PgExecutor<'_>,
+    statement: &str,
 ) -> Result<Vec<Difference>, Fault> {
-    let statement = format!("{} limit 1000", execution_time::store::differences());
-    Ok(sqlx::query_as(AssertSqlSafe(statement)).fetch_all(db).await?)
+    let first = format!("{statement} limit 1000");
+    Ok(sqlx::query_as(AssertSqlSafe(first)).fetch_all(db).await?)
 }
 
 /// Sets the counters to the highest execution numbers, while nothing is counted. Returns the number

@@ -1,6 +1,7 @@
 //! `verify` finds stored state that does not follow from the results, and `rebuild` repairs it.
 
 mod sequences;
+mod usage;
 
 use std::time::Duration;
 
@@ -93,6 +94,13 @@ const DAMAGES: &[(&str, &str)] = &[
     ("update test_case_counter set executions = 0", "ExecutionNumber"),
 ];
 
+/// The differences, as an operator reads them.
+async fn found(world: &World) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    assay_execution::verify(&world.db, |one| found.push(one.to_string())).await?;
+    Ok(found)
+}
+
 /// The columns that are derived, of all rows. Revisions grow with each repair.
 async fn state(world: &World) -> Result<Value> {
     Ok(sqlx::query_scalar(
@@ -164,8 +172,7 @@ async fn every_planted_damage_is_found_and_repaired() -> Result<()> {
     for (damage, part) in DAMAGES {
         let done = sqlx::query(AssertSqlSafe(*damage)).execute(&world.db).await?;
         assert!(done.rows_affected() > 0, "changes nothing: {damage}");
-        let mut found = Vec::new();
-        assay_execution::verify(&world.db, |one| found.push(one.to_string())).await?;
+        let found = found(&world).await?;
         assert!(found.iter().any(|one| one.contains(part)), "{damage}: {found:#?}");
         let repaired = assay_execution::rebuild(&world.db).await?;
         assert!(repaired > 0, "repairs nothing: {damage}");
