@@ -2,6 +2,7 @@
 //! execution has completed. The failures stay listed, and verdicts stay as they are.
 
 mod derive;
+pub(crate) mod drift;
 mod evidence;
 mod service;
 mod store;

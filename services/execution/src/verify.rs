@@ -18,7 +18,7 @@ use sqlx::PgPool;
 
 pub use self::published::{executed_cases, executions_of, reports_of};
 use self::{compare::Difference, examined::Examined};
-use crate::{execution_time, insight::days, quota};
+use crate::{execution_time, incident, insight::days, quota};
 
 const REBUILT: ExecutionAction = ExecutionAction::Rebuilt;
 
@@ -61,6 +61,7 @@ async fn sums(db: &PgPool) -> Result<Vec<Difference>, Fault> {
     for statement in [
         days::differences(),
         execution_time::store::differences(),
+        incident::drift::differences(),
         quota::drift::differences(),
     ] {
         sums.extend(store::differences(db, &statement).await?);
@@ -110,6 +111,7 @@ pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
                 + store::repair_counters(db).await?
                 + store::repair_days(db).await?
                 + store::repair_execution_times(db).await?
+                + store::repair_incidents(db).await?
                 + quota::drift::repair(db).await?);
         }
         after = slice.last().copied();

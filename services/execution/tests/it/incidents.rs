@@ -75,7 +75,7 @@ async fn seek_again(world: &World) -> Result<()> {
 }
 
 /// Returns the results of twelve tests of a set, which pass or fail with a message.
-fn twelve(set: &str, message: &str) -> Value {
+pub(crate) fn twelve(set: &str, message: &str) -> Value {
     let result = |nr| {
         let test = format!("{set} {nr}");
         if message.is_empty() { passed(&test) } else { failed(&test, message) }

@@ -1,5 +1,6 @@
 //! `verify` finds stored state that does not follow from the results, and `rebuild` repairs it.
 
+mod incidents;
 mod sequences;
 mod usage;
 
