@@ -113,8 +113,17 @@ async fn verify_cases(
     let before = store::shown_by_cases(&mut tx, customer, cases).await?;
     let known = source.reports(customer, cases).await?;
     replace(&mut tx, customer, cases, &known.ended, &known.pending).await?;
+    let plans: Vec<_> = known.plans.into_iter().collect();
+    store::freeze(&mut tx, customer, &plans).await?;
     let after = store::shown_by_cases(&mut tx, customer, cases).await?;
-    finish(tx, wrong, &before, &after, report).await
+    let mut differences = 0;
+    if wrong == Wrong::Kept {
+        for id in store::lacking_plans(&mut tx, customer, &plans).await? {
+            report(&format!("test plan {id}: has results, but the catalog lacks it: {RESTORE}"));
+            differences += 1;
+        }
+    }
+    Ok(differences + finish(tx, wrong, &before, &after, report).await?)
 }
 
 /// Verifies what a project, its test sets and its subjects show.
@@ -138,8 +147,8 @@ async fn verify_project(
     let after = store::shown_by_project(&mut tx, customer, project).await?;
     let mut differences = 0;
     if wrong == Wrong::Kept {
-        for id in store::lacking_sets(&mut tx, customer, &executions).await? {
-            report(&format!("test set {id}: has executions, but the catalog lacks it: {RESTORE}"));
+        for (noun, id) in store::lacking_records(&mut tx, customer, &executions).await? {
+            report(&format!("{noun} {id}: has executions, but the catalog lacks it: {RESTORE}"));
             differences += 1;
         }
     }

@@ -1,7 +1,10 @@
 //! The contents of records that executions determine, in PostgreSQL, of all customers.
 
 use assay_events::KnownRetention;
-use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId, TestSetId, events::ExecutionChanged};
+use assay_proto::{
+    CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestPlanId, TestSetId,
+    events::ExecutionChanged,
+};
 use sqlx::{PgExecutor, PgTransaction};
 use uuid::Uuid;
 
@@ -114,25 +117,85 @@ pub(super) async fn lacking_cases(
     Ok(lacking.bind(customers).bind(ids).bind(projects).fetch_all(db).await?)
 }
 
-/// Returns the test sets of executions that are stored nowhere.
-pub(super) async fn lacking_sets(
+/// Returns the test sets, subjects and environments of executions that are stored nowhere, with their nouns.
+pub(super) async fn lacking_records(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     executions: &[ExecutionChanged],
-) -> Result<Vec<TestSetId>, Fault> {
-    let set = |one: &ExecutionChanged| TestSetId::from_field("TestSetId", &one.test_set_id);
-    let sets: Vec<TestSetId> = executions.iter().map(set).collect::<Result<_, Fault>>()?;
-    let lacking = sqlx::query_scalar(
-        "select distinct id from unnest($2::uuid[]) as executed (id)
+) -> Result<Vec<(String, Uuid)>, Fault> {
+    let (mut nouns, mut ids) = (Vec::new(), Vec::new());
+    for execution in executions {
+        for (noun, id) in referenced(execution)? {
+            nouns.push(noun);
+            ids.push(id);
+        }
+    }
+    let lacking = sqlx::query_as(
+        "select distinct noun, id from unnest($2::text[], $3::uuid[]) as executed (noun, id)
          where not exists (
-             select from test_set s where s.customer_id = $1 and s.id = executed.id
+                 select from test_set r where r.customer_id = $1 and r.id = executed.id
+             )
+           and not exists (
+                 select from subject r where r.customer_id = $1 and r.id = executed.id
+             )
+           and not exists (
+                 select from environment r where r.customer_id = $1 and r.id = executed.id
+             )
+         order by noun, id",
+    );
+    Ok(lacking.bind(customer).bind(nouns).bind(ids).fetch_all(&mut **tx).await?)
+}
+
+/// Returns the records of the catalog that an execution refers to, with their nouns.
+fn referenced(
+    execution: &ExecutionChanged,
+) -> Result<impl Iterator<Item = (&'static str, Uuid)>, Fault> {
+    let statistic = execution.statistic.as_ref();
+    let subject = statistic.and_then(|one| one.software_version_id.as_deref());
+    let subject = SubjectId::from_field_if_any("SoftwareVersionId", subject)?;
+    let environment = statistic.and_then(|one| one.environment_id.as_deref());
+    let environment = EnvironmentId::from_field_if_any("EnvironmentId", environment)?;
+    let set = TestSetId::from_field("TestSetId", &execution.test_set_id)?;
+    Ok([
+        Some(("test set", set.0)),
+        subject.map(|id| ("subject", id.0)),
+        environment.map(|id| ("environment", id.0)),
+    ]
+    .into_iter()
+    .flatten())
+}
+
+/// Returns those of some plans that are stored nowhere.
+pub(super) async fn lacking_plans(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    plans: &[TestPlanId],
+) -> Result<Vec<TestPlanId>, Fault> {
+    let lacking = sqlx::query_scalar(
+        "select id from unnest($2::uuid[]) as executed (id)
+         where not exists (
+             select from test_plan p where p.customer_id = $1 and p.id = executed.id
          )
          order by id",
     );
-    Ok(lacking.bind(customer).bind(sets).fetch_all(&mut **tx).await?)
+    Ok(lacking.bind(customer).bind(plans).fetch_all(&mut **tx).await?)
 }
 
-/// Returns the reports of test cases, and what these show of them.
+/// Freezes plans that were executed: they are a part of history.
+pub(super) async fn freeze(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    plans: &[TestPlanId],
+) -> Result<(), Fault> {
+    let freeze = sqlx::query(
+        "update test_plan set frozen_at = now()
+         where customer_id = $1 and id = any($2) and frozen_at is null",
+    );
+    freeze.bind(customer).bind(plans).execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Returns the reports of test cases, what these show of them, and which of their plans are frozen.
 pub(super) async fn shown_by_cases(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -144,7 +207,10 @@ pub(super) async fn shown_by_cases(
          from test_case where customer_id = $1 and id = any($2)
          union all
          select 'test report', id, to_jsonb(r) - 'customer_id'
-         from test_report r where customer_id = $1 and test_case_id = any($2)",
+         from test_report r where customer_id = $1 and test_case_id = any($2)
+         union all
+         select 'test plan', id, jsonb_build_object('frozen', frozen_at is not null)
+         from test_plan where customer_id = $1 and test_case_id = any($2)",
     );
     Ok(by_record(rows.bind(customer).bind(cases).fetch_all(&mut **tx).await?))
 }

@@ -10,7 +10,7 @@ use assay_ledger::{
     test_report,
 };
 use assay_proto::{
-    CustomerId, ExecutionId, Fault, ProjectId, TestCaseId,
+    CustomerId, ExecutionId, Fault, ProjectId, TestCaseId, TestPlanId,
     events::{ReportState, ReportsChanged},
 };
 use sqlx::{AssertSqlSafe, FromRow, PgPool};
@@ -78,6 +78,7 @@ pub async fn reports_of(
     let mut reports = KnownReports::default();
     let mut ended: BTreeMap<Uuid, ReportsChanged> = BTreeMap::new();
     for row in rows {
+        reports.plans.insert(TestPlanId::from_record(&row.report.test_plan_id)?);
         if is_pending(row.report.status()) {
             reports.pending.push(row.report.id.parse().map_err(Fault::internal)?);
             continue;
@@ -105,10 +106,15 @@ pub async fn executions_of(
 ) -> Result<KnownExecutions, Fault> {
     let shown: Vec<ExecutionId> = sqlx::query_scalar(
         "with of_project as materialized (
-             select id, test_set_id, software_version_id, status from live_execution
+             select id, test_set_id, environment_id, software_version_id, status
+             from live_execution
              where customer_id = $1 and project_id = $2
          )
          (select distinct on (test_set_id) id from of_project order by test_set_id, id desc)
+         union
+         (select distinct on (environment_id) id from of_project
+          where environment_id is not null
+          order by environment_id, id desc)
          union
          (select distinct on (software_version_id) id from of_project
           where status = 'Completed' and software_version_id is not null
@@ -148,6 +154,7 @@ pub async fn executions_of(
     published.reports = KnownReports {
         ended: state.reports_changed(ReportsAction::Rebuilt, &ended).collect(),
         pending: pending.iter().map(|one| id(&one.published.id)).collect::<Result<_, _>>()?,
+        ..KnownReports::default()
     };
     Ok(published)
 }

@@ -1,7 +1,9 @@
 //! The records that services know once they have received all events of them.
 
+use std::collections::BTreeSet;
+
 use assay_proto::{
-    CustomerId, ProjectId,
+    CustomerId, ProjectId, TestPlanId,
     events::{ExecutionChanged, ReportsChanged},
 };
 use uuid::Uuid;
@@ -13,13 +15,15 @@ pub struct KnownReports {
     pub ended: Vec<ReportsChanged>,
     /// Those that have not, or not again.
     pub pending: Vec<Uuid>,
+    /// The plans of both, each once.
+    pub plans: BTreeSet<TestPlanId>,
 }
 
 /// The executions of a project that its records show.
 #[derive(Debug, Default)]
 pub struct KnownExecutions {
-    /// The latest one of each test set, the latest completed one of each subject, and the latest ended
-    /// one.
+    /// The latest one of each test set and of each environment, the latest completed one of each subject, and the latest
+    /// ended one.
     pub executions: Vec<ExecutionChanged>,
     /// The reports of the latest execution of which any has ended.
     pub reports: KnownReports,
