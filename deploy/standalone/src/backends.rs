@@ -31,6 +31,15 @@ pub struct BackendConfig {
     /// <postgres://user:password@host/postgres>. Default: a private server in the data directory
     #[arg(long, env = "ASSAY_DATABASE_URL", hide_env_values = true)]
     pub database_url: Option<SecretString>,
+    /// URL of the identity service's database, for `verify` and `rebuild`. Default: `assay_identity`
+    /// on the PostgreSQL server
+    #[arg(
+        long,
+        env = "ASSAY_IDENTITY_DATABASE_URL",
+        hide_env_values = true,
+        requires = "catalog_database_url"
+    )]
+    pub identity_database_url: Option<SecretString>,
     /// URL of the catalog's database, for `verify` and `rebuild`. Default: `assay_catalog` on the
     /// PostgreSQL server
     #[arg(
@@ -46,9 +55,18 @@ pub struct BackendConfig {
         long,
         env = "ASSAY_EXECUTION_DATABASE_URL",
         hide_env_values = true,
-        requires = "catalog_database_url"
+        requires = "notification_database_url"
     )]
     pub execution_database_url: Option<SecretString>,
+    /// URL of the notification service's database, for `verify` and `rebuild`. Default:
+    /// `assay_notification` on the PostgreSQL server
+    #[arg(
+        long,
+        env = "ASSAY_NOTIFICATION_DATABASE_URL",
+        hide_env_values = true,
+        requires = "identity_database_url"
+    )]
+    pub notification_database_url: Option<SecretString>,
     #[command(flatten)]
     pub nats: Option<NatsServers>,
     #[command(flatten)]
@@ -100,15 +118,18 @@ impl BackendConfig {
         Ok([identity?, catalog?, execution?, notification?])
     }
 
-    /// Returns the URLs of the databases that are compared: of the execution service and the catalog.
-    pub fn compared_databases(&self) -> Result<[SecretString; 2]> {
-        if let (Some(execution), Some(catalog)) =
-            (&self.execution_database_url, &self.catalog_database_url)
-        {
-            return Ok([execution.clone(), catalog.clone()]);
+    /// Returns the URLs of the databases that are compared: identity, catalog, execution and notification.
+    pub fn compared_databases(&self) -> Result<[SecretString; 4]> {
+        // Each one requires the next one.
+        if let (Some(identity), Some(catalog), Some(execution), Some(notification)) = (
+            &self.identity_database_url,
+            &self.catalog_database_url,
+            &self.execution_database_url,
+            &self.notification_database_url,
+        ) {
+            return Ok([identity, catalog, execution, notification].map(Clone::clone));
         }
-        let [_, catalog, execution, _] = self.running_databases()?;
-        Ok([execution, catalog])
+        self.running_databases()
     }
 
     /// Returns the NATS servers of a running Assay.

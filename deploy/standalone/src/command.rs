@@ -1,5 +1,7 @@
 //! Commands for operators of a running Assay.
 
+use std::fmt::Display;
+
 use anyhow::{Context, Result, bail};
 use assay::{
     Compared, StoredFiles,
@@ -17,8 +19,8 @@ use sqlx::PgPool;
 pub(crate) enum Command {
     /// Rotate the signing keys: sign tokens with a new key after two minutes
     RotateKeys,
-    /// Compare stored execution data with the recorded results, and what the catalog shows with both;
-    /// exit with status 1 on a difference
+    /// Compare stored execution data with the recorded results, what the catalog shows with both, and
+    /// what each service has stored of others; exit with status 1 on a difference
     Verify {
         /// Also list the files in the store (`ASSAY_ARTIFACTS`) that no record has
         #[arg(long)]
@@ -86,12 +88,14 @@ fn open_store(backends: &BackendConfig, config: &FileStoreConfig) -> Result<File
 }
 
 async fn verify(backends: &BackendConfig, store: Option<FileStore>) -> Result<()> {
-    let [execution, catalog] = backends.compared_databases()?;
-    let Compared { executions, projects, differences } =
-        assay::verify(&execution, &catalog, |difference| println!("{difference}")).await?;
+    let databases = backends.compared_databases()?;
+    let report = |difference: &dyn Display| println!("{difference}");
+    let Compared { executions, projects, customers, differences } =
+        assay::verify(databases.each_ref(), report).await?;
     let mut unrecorded = 0;
     if let Some(store) = store {
-        let files = StoredFiles::compare(&execution, &catalog, &store).await?;
+        let [_, catalog, execution, _] = &databases;
+        let files = StoredFiles::compare(execution, catalog, &store).await?;
         for file in &files.unrecorded {
             println!("file {file}: no record has it");
         }
@@ -104,21 +108,25 @@ async fn verify(backends: &BackendConfig, store: Option<FileStore>) -> Result<()
         unrecorded = files.unrecorded.len();
     }
     if differences > 0 {
-        bail!("{differences} differences; run `rebuild` to repair them");
+        bail!("{differences} differences; run `rebuild` to repair those that name no other remedy");
     }
     if unrecorded > 0 {
         bail!("{unrecorded} files without a record; run `rebuild --files` to remove them");
     }
-    println!("No differences. Compared executions: {executions}, projects: {projects}");
+    println!(
+        "No differences. Compared executions: {executions}, projects: {projects}, customers: \
+         {customers}"
+    );
     Ok(())
 }
 
 async fn rebuild(backends: &BackendConfig, store: Option<FileStore>) -> Result<()> {
-    let [execution, catalog] = backends.compared_databases()?;
-    let repaired = assay::rebuild(&execution, &catalog).await?;
+    let databases = backends.compared_databases()?;
+    let repaired = assay::rebuild(databases.each_ref()).await?;
     println!("Repaired {repaired} records and published all executions again");
     if let Some(store) = store {
-        let files = StoredFiles::compare(&execution, &catalog, &store).await?;
+        let [_, catalog, execution, _] = &databases;
+        let files = StoredFiles::compare(execution, catalog, &store).await?;
         files.remove_unrecorded(&store).await?;
         let (number, bytes) = (files.unrecorded.len(), files.unrecorded_bytes());
         println!("Removed {number} files ({bytes} bytes) without a record from the store");

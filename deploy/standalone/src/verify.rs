@@ -1,14 +1,17 @@
-//! Verification of stored execution data and of the catalog against the recorded results.
+//! Verification of stored execution data and of the catalog against the recorded results, and of what each service has
+//! stored of the records of others.
+
+mod customers;
 
 use std::fmt::Display;
 
 use anyhow::Result;
 use assay_catalog::{Executed, Source, Wrong};
 use assay_database::command_options;
-use assay_events::{KnownExecutions, KnownReports};
+use assay_events::{KnownExecutions, KnownReports, search_again};
 use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId};
 use secrecy::SecretString;
-use sqlx::PgPool;
+use sqlx::{PgPool, postgres::PgPoolOptions};
 
 /// The database of the execution service.
 struct Executions(PgPool);
@@ -38,40 +41,74 @@ impl Source for Executions {
     }
 }
 
-/// The number of executions and projects that were compared, and of differences.
+/// The databases of the services.
+struct Databases {
+    identity: PgPool,
+    catalog: PgPool,
+    execution: PgPool,
+    notification: PgPool,
+}
+
+/// Connects to a database, with one connection for a transaction and one for other statements meanwhile: all of an
+/// Assay may leave few.
+pub(crate) async fn connect(database: &SecretString) -> Result<PgPool> {
+    let pool = PgPoolOptions::new().max_connections(2);
+    Ok(pool.connect_with(command_options(database)?).await?)
+}
+
+impl Databases {
+    async fn connect(
+        [identity, catalog, execution, notification]: [&SecretString; 4],
+    ) -> Result<Self> {
+        Ok(Self {
+            identity: connect(identity).await?,
+            catalog: connect(catalog).await?,
+            execution: connect(execution).await?,
+            notification: connect(notification).await?,
+        })
+    }
+}
+
+/// The remedy for a record that was deleted after the backup from which its service was restored: other services keep
+/// the deletion.
+const DELETE_AGAIN: &str = "delete it again";
+
+/// The remedy for a deletion that a service has missed.
+const SEARCHED: &str = "it applies the deletion within a day, or within five minutes of `rebuild`";
+
+/// The number of executions, projects and customers that were compared, and of differences.
 #[derive(Clone, Copy, Debug)]
 pub struct Compared {
     pub executions: u64,
     pub projects: u64,
+    pub customers: u64,
     pub differences: u64,
 }
 
-pub(crate) async fn connect(database: &SecretString) -> Result<PgPool> {
-    Ok(PgPool::connect_with(command_options(database)?).await?)
-}
-
-/// Compares the database of the execution service with the recorded results, and that of the catalog
-/// with both. Calls `report` for each difference. While tests are executed, changes that the catalog has
-/// not received yet are reported, too.
+/// Compares the database of the execution service with the recorded results, that of the catalog with both, and what
+/// the services have stored of the records of others. The databases are those of identity, the catalog, the execution and
+/// the notification service. Calls `report` for each difference. While Assay is used, changes that a service has not
+/// received yet are reported, too.
 pub async fn verify(
-    execution: &SecretString,
-    catalog: &SecretString,
+    databases: [&SecretString; 4],
     mut report: impl FnMut(&dyn Display),
 ) -> Result<Compared> {
-    let (execution, catalog) = (connect(execution).await?, connect(catalog).await?);
-    let (executions, differences) = assay_execution::verify(&execution, &mut report).await?;
+    let databases = Databases::connect(databases).await?;
+    let (executions, of_executions) =
+        assay_execution::verify(&databases.execution, &mut report).await?;
+    let source = Executions(databases.execution.clone());
     let (projects, of_catalog) =
-        assay_catalog::verify(&catalog, &Executions(execution.clone()), Wrong::Kept, &mut report)
-            .await?;
-    let of_retention = compare_retentions(&execution, &catalog, Wrong::Kept, &mut report).await?;
-    let differences = differences + of_catalog + of_retention;
-    Ok(Compared { executions, projects, differences })
+        assay_catalog::verify(&databases.catalog, &source, Wrong::Kept, &mut report).await?;
+    let of_retention = compare_retentions(&databases, Wrong::Kept, &mut report).await?;
+    let (customers, of_customers) =
+        customers::compare(&databases, Wrong::Kept, &mut report).await?;
+    let differences = of_executions + of_catalog + of_retention + of_customers;
+    Ok(Compared { executions, projects, customers, differences })
 }
 
 /// Compares how long results are kept with what the catalog has. Returns the number of differences.
 async fn compare_retentions(
-    execution: &PgPool,
-    catalog: &PgPool,
+    Databases { catalog, execution, .. }: &Databases,
     wrong: Wrong,
     mut report: impl FnMut(&dyn Display),
 ) -> Result<u64> {
@@ -88,13 +125,18 @@ async fn compare_retentions(
     }
 }
 
-/// Recomputes stored execution data from the results, and the catalog from both. Returns the number of
-/// changed records.
-pub async fn rebuild(execution: &SecretString, catalog: &SecretString) -> Result<u64> {
-    let (execution, catalog) = (connect(execution).await?, connect(catalog).await?);
-    let repaired = assay_execution::rebuild(&execution).await?;
-    let of_retention = compare_retentions(&execution, &catalog, Wrong::Repaired, |_| ()).await?;
-    let source = Executions(execution);
-    let (_, of_catalog) = assay_catalog::verify(&catalog, &source, Wrong::Repaired, |_| ()).await?;
-    Ok(repaired + of_retention + of_catalog)
+/// Recomputes stored execution data from the results, the catalog from both, and what services have stored of the
+/// records of others. Returns the number of changed records.
+pub async fn rebuild(databases: [&SecretString; 4]) -> Result<u64> {
+    let databases = Databases::connect(databases).await?;
+    let repaired = assay_execution::rebuild(&databases.execution).await?;
+    let of_retention = compare_retentions(&databases, Wrong::Repaired, |_| ()).await?;
+    let source = Executions(databases.execution.clone());
+    let (_, of_catalog) =
+        assay_catalog::verify(&databases.catalog, &source, Wrong::Repaired, |_| ()).await?;
+    let (_, of_customers) = customers::compare(&databases, Wrong::Repaired, |_| ()).await?;
+    for db in [&databases.catalog, &databases.execution, &databases.notification] {
+        search_again(db).await?;
+    }
+    Ok(repaired + of_retention + of_catalog + of_customers)
 }

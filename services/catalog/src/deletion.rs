@@ -18,7 +18,7 @@ use crate::{event::EventSource, file::reference, records::Records};
 
 /// The next customers of which this service has a project, with the nil UUID as project, for the search for
 /// lost deletions.
-pub(crate) const LIVE_CUSTOMERS: &str = "
+pub const LIVE_CUSTOMERS: &str = "
     select distinct customer_id, '00000000-0000-0000-0000-000000000000'::uuid as project_id
     from project
     where customer_id > $1 and $2::uuid is not null and not exists (

@@ -62,12 +62,12 @@ use self::{
     test_case::TestCaseService, test_plan::TestPlanService, test_set::TestSetService,
 };
 pub use self::{
-    deletion::delete_customer,
+    deletion::{LIVE_CUSTOMERS, delete_customer},
     file::{FileConfig, Files, unrecorded as unrecorded_files},
     opening::Openings,
     purge::purge,
     secrets::reseal,
-    verify::{Executed, Source, Wrong, retentions, verify},
+    verify::{Executed, Source, Wrong, compare_appliances, deleted_customers, retentions, verify},
 };
 
 /// Maximum size of a message with the test cases of a set, in bytes. It fits the ids of all test cases

@@ -4,6 +4,7 @@
 //! contents of its records result from applying the latest states to records that show nothing, with the
 //! functions that apply events. Events that arrive later are of the same or of a later revision.
 
+mod customers;
 mod store;
 
 use std::{collections::BTreeMap, fmt::Display};
@@ -15,6 +16,7 @@ use serde_json::Value;
 use sqlx::{PgPool, PgTransaction};
 use uuid::Uuid;
 
+pub use self::customers::{compare_appliances, deleted_customers};
 use crate::{
     project::store::lock_exclusive,
     reactions::{execution_changed, replace, show_status},

@@ -96,7 +96,10 @@ pub use self::{
     quota::{Quota, QuotaConfig, Usage, list as list_usage},
     reportportal::Launches,
     retention::{compare_retentions, enforce_retention},
-    verify::{executed_cases, executions_of, rebuild, reports_of, verify},
+    verify::{
+        compare_customers, deleted_customers, executed_cases, executions_of, rebuild, reports_of,
+        verify,
+    },
     waiting::publish_waiting,
 };
 use self::{

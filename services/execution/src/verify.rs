@@ -3,6 +3,7 @@
 //! example.
 
 mod compare;
+mod customers;
 mod derived;
 mod examined;
 mod published;
@@ -16,8 +17,11 @@ use assay_ledger::{execution, failure, settle::events::events, test_report};
 use assay_proto::{CustomerId, ExecutionId, Fault};
 use sqlx::PgPool;
 
-pub use self::published::{executed_cases, executions_of, reports_of};
 use self::{compare::Difference, examined::Examined};
+pub use self::{
+    customers::{compare_customers, deleted_customers},
+    published::{executed_cases, executions_of, reports_of},
+};
 use crate::{execution_time, incident, insight::days, quota};
 
 const REBUILT: ExecutionAction = ExecutionAction::Rebuilt;

@@ -23,6 +23,7 @@ mod upkeep;
 mod user;
 mod user_group;
 mod user_settings;
+mod verify;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -72,6 +73,7 @@ pub use self::{
     config::{AuditConfig, Config, FirstStartConfig, LoginConfig, MailConfig},
     first_start::{FirstLogin, FirstSecret},
     signing_key::{reseal, rotate_keys},
+    verify::{customers, find_customers},
 };
 
 const DAY: Duration = Duration::from_hours(24);

@@ -27,7 +27,7 @@ pub(crate) const PURGE: Work = Work {
 
 /// The next customers that have notifications or webhooks, with the nil UUID as project, for the search for
 /// lost deletions. Each step of the recursion is two index lookups.
-pub(crate) const LIVE_CUSTOMERS: &str = "
+pub const LIVE_CUSTOMERS: &str = "
     with recursive customer (id) as (
         values ($1)
         union all

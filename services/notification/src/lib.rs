@@ -17,6 +17,7 @@ mod retention;
 mod secret;
 mod signal;
 mod streams;
+mod verify;
 mod webhook;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -49,8 +50,8 @@ use self::{
     webhook::WebhookService,
 };
 pub use self::{
-    delivery::age as age_of_deliveries, retention::prune, signal::NotificationSignal,
-    webhook::reseal::reseal,
+    deletion::LIVE_CUSTOMERS, delivery::age as age_of_deliveries, retention::prune,
+    signal::NotificationSignal, verify::deleted_customers, webhook::reseal::reseal,
 };
 
 /// Settings of the service.

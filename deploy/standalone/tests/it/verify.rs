@@ -1,5 +1,8 @@
 //! `verify` finds differences between stored data and results, and `rebuild` repairs them.
 
+mod customers;
+
+use assay::Compared;
 use assay_database::connect_options;
 use assay_testkit::{Api, eventually};
 use secrecy::SecretString;
@@ -32,14 +35,33 @@ async fn change(database: &SecretString, statement: &str) {
     assert!(done.rows_affected() > 0, "{statement} changed nothing");
 }
 
-async fn differences(world: &World) -> Vec<String> {
-    let [catalog, execution] = world.catalog_and_execution();
+/// Whether a statement returns rows.
+async fn has_rows(database: &SecretString, statement: &str) -> bool {
+    let db = PgPool::connect_with(connect_options(database).unwrap()).await.unwrap();
+    let found = sqlx::query(AssertSqlSafe(statement)).fetch_optional(&db).await.unwrap();
+    found.is_some()
+}
+
+/// The numbers of what was compared, and the differences.
+async fn compared(world: &World) -> (Compared, Vec<String>) {
     let mut found = Vec::new();
     let compared =
-        assay::verify(execution, catalog, |one| found.push(one.to_string())).await.unwrap();
+        assay::verify(world.databases(), |one| found.push(one.to_string())).await.unwrap();
     assert_eq!(usize::try_from(compared.differences).unwrap(), found.len());
-    assert!(compared.executions > 0 && compared.projects > 0, "{compared:?}");
+    (compared, found)
+}
+
+async fn differences(world: &World) -> Vec<String> {
+    let (compared, found) = compared(world).await;
+    let Compared { executions, projects, customers, .. } = compared;
+    assert!(executions > 0 && projects > 0 && customers > 0, "{compared:?}");
     found
+}
+
+/// Waits until all services have received all changes.
+async fn has_no_differences(world: &World) {
+    eventually("no differences", || async { differences(world).await.is_empty().then_some(()) })
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -62,8 +84,7 @@ async fn differences_are_found_and_repaired() {
         id(report)
     );
     api.put(&report, json!({"Status": "Accepted"})).await.ok();
-    eventually("no differences", || async { differences(&world).await.is_empty().then_some(()) })
-        .await;
+    has_no_differences(&world).await;
 
     let [catalog, execution] = world.catalog_and_execution();
     for statement in [
@@ -92,7 +113,7 @@ async fn differences_are_found_and_repaired() {
         assert!(found.iter().any(|one| one.contains(expected)), "{expected}: {found:#?}");
     }
 
-    let repaired = assay::rebuild(execution, catalog).await.unwrap();
+    let repaired = assay::rebuild(world.databases()).await.unwrap();
     assert!(repaired >= 4, "{repaired}");
     eventually("the catalog to apply the events", || async {
         differences(&world).await.is_empty().then_some(())
@@ -100,11 +121,7 @@ async fn differences_are_found_and_repaired() {
     .await;
     let set = api.get(&set).await.ok();
     assert_eq!(set["LastExecutionStatistic"]["TestCasesPassed"], 1);
-    assert_eq!(
-        assay::rebuild(execution, catalog).await.unwrap(),
-        0,
-        "all differences are repaired"
-    );
+    assert_eq!(assay::rebuild(world.databases()).await.unwrap(), 0, "all differences are repaired");
     assert_eq!(api.get(&report).await.ok()["Status"], "Accepted", "reviews stay");
     world.stop().await;
 }
@@ -145,21 +162,20 @@ async fn damages_of_the_catalog_are_found_and_repaired() {
     let (project, set) = project_with_set(api).await;
     upload(api, &set, JUNIT).await.expect(201);
     upload(api, &set, JUNIT).await.expect(201);
-    eventually("no differences", || async { differences(&world).await.is_empty().then_some(()) })
-        .await;
+    has_no_differences(&world).await;
     let shown = async || {
         let cases = api.get(&format!("{project}/testcases")).await.ok();
         (api.get(&set).await.ok(), api.get(&project).await.ok(), cases)
     };
     let right = shown().await;
 
-    let [catalog, execution] = world.catalog_and_execution();
+    let [catalog, _] = world.catalog_and_execution();
     for (damage, expected) in CATALOG {
         change(catalog, damage).await;
         let found = differences(&world).await;
         assert!(found.iter().any(|one| one.starts_with(expected)), "{damage}: {found:#?}");
         // Some are repaired by the events that this publishes, before the catalog is compared.
-        assay::rebuild(execution, catalog).await.unwrap();
+        assay::rebuild(world.databases()).await.unwrap();
         assert_eq!(differences(&world).await, [""; 0], "{damage}");
         assert_eq!(shown().await, right, "{damage}");
     }
@@ -196,7 +212,7 @@ async fn executions_that_a_restored_backup_lacks_are_no_longer_shown() {
     .await;
 
     // The dump of the execution service was taken before the one of the catalog.
-    let [catalog, execution] = world.catalog_and_execution();
+    let [_, execution] = world.catalog_and_execution();
     for statement in [
         format!(
             "delete from instance where test_report_id in (
@@ -213,7 +229,7 @@ async fn executions_that_a_restored_backup_lacks_are_no_longer_shown() {
     for expected in ["test report ", "test case ", "test set ", "project "] {
         assert!(found.iter().any(|one| one.starts_with(expected)), "{expected}: {found:#?}");
     }
-    assay::rebuild(execution, catalog).await.unwrap();
+    assay::rebuild(world.databases()).await.unwrap();
     assert_eq!(differences(&world).await, [""; 0]);
     assert_eq!(result().await.as_deref(), Some("Passed"));
 
@@ -223,8 +239,7 @@ async fn executions_that_a_restored_backup_lacks_are_no_longer_shown() {
         (result().await.as_deref() == Some("Failed")).then_some(())
     })
     .await;
-    eventually("no differences", || async { differences(&world).await.is_empty().then_some(()) })
-        .await;
+    has_no_differences(&world).await;
     world.stop().await;
 }
 
@@ -234,16 +249,15 @@ async fn a_retention_time_that_the_catalog_does_not_have_is_found_and_repaired()
     let (project, set) = project_with_set(&world.api).await;
     upload(&world.api, &set, JUNIT).await.expect(201);
     world.api.put(&project, json!({"RetentionInDays": 30})).await.ok();
-    eventually("no differences", || async { differences(&world).await.is_empty().then_some(()) })
-        .await;
+    has_no_differences(&world).await;
 
     // A restored catalog has the value and the revision of its backup.
-    let [catalog, execution] = world.catalog_and_execution();
+    let [catalog, _] = world.catalog_and_execution();
     let restored = "update project set retention_in_days = null, revision = revision - 1";
     change(catalog, restored).await;
     let found = differences(&world).await;
     let [found] = &found[..] else { panic!("{found:?}") };
     assert!(found.ends_with("the retention is 30, but should be null"), "{found}");
-    assay::rebuild(execution, catalog).await.unwrap();
+    assay::rebuild(world.databases()).await.unwrap();
     assert_eq!(differences(&world).await, [""; 0]);
 }

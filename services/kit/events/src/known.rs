@@ -6,6 +6,7 @@ use assay_proto::{
     CustomerId, ProjectId, TestPlanId,
     events::{ExecutionChanged, ReportsChanged},
 };
+use assay_records::appliances::Appliances;
 use uuid::Uuid;
 
 /// Reports of test cases.
@@ -27,6 +28,20 @@ pub struct KnownExecutions {
     pub executions: Vec<ExecutionChanged>,
     /// The reports of the latest execution of which any has ended.
     pub reports: KnownReports,
+}
+
+/// A customer, as the identity service has it.
+#[derive(Clone, Debug)]
+pub struct KnownCustomer {
+    pub is_archived: bool,
+    pub is_deleted: bool,
+    pub appliances: Appliances,
+}
+
+impl KnownCustomer {
+    pub fn id(&self) -> CustomerId {
+        self.appliances.customer_id
+    }
 }
 
 /// How long the results of a project are kept.

@@ -17,7 +17,7 @@ mod owner;
 use std::{mem::replace, sync::Arc, time::Duration};
 
 use assay_database::{Database, begin, exclusively};
-use assay_proto::Fault;
+use assay_proto::{CustomerId, Fault, ProjectId};
 use assay_runtime::Runtime;
 use assay_work::Age;
 use sqlx::PgPool;
@@ -39,6 +39,24 @@ const PAGE: i64 = 1000;
 
 /// The metric of deletions that were found.
 const FOUND: &str = "assay_lost_deletions_total";
+
+/// Lists the next 1,000 records after a customer and a project, of all customers, by the query of a search for lost
+/// deletions.
+pub async fn list_live(
+    db: &PgPool,
+    live: &'static str,
+    after: Option<(CustomerId, ProjectId)>,
+) -> Result<Vec<(CustomerId, ProjectId)>, Fault> {
+    let key = |(customer_id, project_id)| Key { customer_id, project_id };
+    let keys = key::list(db, live, after.map(key).unwrap_or_default(), PAGE).await?;
+    Ok(keys.into_iter().map(|key| (key.customer_id, key.project_id)).collect())
+}
+
+/// Lets a service search for lost deletions again within five minutes, or at its next start.
+pub async fn search_again(db: &PgPool) -> Result<(), Fault> {
+    sqlx::query("delete from checked_deletions").execute(db).await?;
+    Ok(())
+}
 
 /// The search for lost deletions of the records of another service.
 pub struct LostDeletions {

@@ -4,7 +4,18 @@
 //! `appliances` of their own.
 
 use assay_proto::{CustomerId, Fault, events::AppliancesChanged};
-use sqlx::{PgExecutor, PgTransaction};
+use serde::Serialize;
+use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
+
+/// The appliances of a customer, as the identity service has them.
+#[derive(Clone, Debug, Serialize)]
+pub struct Appliances {
+    pub customer_id: CustomerId,
+    /// All target groups if it is empty.
+    pub target_groups: Vec<String>,
+    /// The revision of the customer.
+    pub revision: i64,
+}
 
 /// Returns the target groups of a text, which separates them by commas.
 pub fn parse(text: &str) -> Vec<String> {
@@ -31,6 +42,51 @@ pub async fn save(
     );
     let save = save.bind(customer).bind(&changed.target_groups).bind(changed.revision);
     save.execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Appliances that the identity service has, as the relation `known`.
+const KNOWN: &str =
+    "jsonb_to_recordset($1) as known (customer_id uuid, target_groups text[], revision bigint)";
+
+/// Describes the stored appliances that are not those of the identity service, or from a later revision of the customer,
+/// as after its restore: the next change would be ignored.
+pub async fn differing(
+    tx: &mut PgTransaction<'_>,
+    known: &[Appliances],
+) -> Result<Vec<String>, Fault> {
+    let differing = AssertSqlSafe(format!(
+        "select format(
+             'customer %s: the appliances are %s of revision %s, but should be %s of revision %s',
+             known.customer_id,
+             coalesce(nullif(array_to_string(stored.target_groups, ', '), ''), 'all'),
+             coalesce(stored.revision, 0),
+             coalesce(nullif(array_to_string(known.target_groups, ', '), ''), 'all'),
+             known.revision
+         )
+         from {KNOWN}
+         left join appliances stored on stored.customer_id = known.customer_id
+         where coalesce(stored.target_groups, '{{}}') <> known.target_groups
+            or stored.revision > known.revision
+         order by known.customer_id"
+    ));
+    Ok(sqlx::query_scalar(differing).bind(Json(known)).fetch_all(&mut **tx).await?)
+}
+
+/// Stores the appliances of the identity service where others are stored.
+pub async fn replace(tx: &mut PgTransaction<'_>, known: &[Appliances]) -> Result<(), Fault> {
+    let replace = AssertSqlSafe(format!(
+        "insert into appliances (customer_id, target_groups, revision)
+         select * from {KNOWN} where target_groups <> '{{}}' or exists (
+             select from appliances stored where stored.customer_id = known.customer_id
+         )
+         order by customer_id
+         on conflict on constraint appliances_pkey do update
+         set target_groups = excluded.target_groups, revision = excluded.revision
+         where appliances.target_groups <> excluded.target_groups
+            or appliances.revision > excluded.revision"
+    ));
+    sqlx::query(replace).bind(Json(known)).execute(&mut **tx).await?;
     Ok(())
 }
 

@@ -15,7 +15,10 @@ use super::{
     load::{Load, TESTS},
     receivers::{Mailbox, Receiver},
 };
-use crate::{fleet::Fleet, world::id};
+use crate::{
+    fleet::{Fleet, SERVICES},
+    world::id,
+};
 
 const POLL: Duration = Duration::from_secs(1);
 
@@ -94,9 +97,9 @@ impl Ledger<'_> {
         if !missing.is_empty() {
             return missing;
         }
-        let [execution, catalog] = ["execution", "catalog"].map(|name| self.fleet.database(name));
+        let databases = SERVICES.map(|name| self.fleet.database(name));
         let report = |one: &dyn fmt::Display| missing.push(one.to_string());
-        assay::verify(&execution, &catalog, report).await.unwrap();
+        assay::verify(databases.each_ref(), report).await.unwrap();
         missing
     }
 

@@ -117,10 +117,9 @@ impl History {
 
     /// The effects in all services, without ids and times.
     pub(super) async fn effects(&self, api: &Api, world: &World, pipeline: &Pipeline) -> Value {
-        let [catalog, execution] = world.catalog_and_execution();
         let mut differences = Vec::new();
-        assay::verify(execution, catalog, |one| differences.push(one.to_string())).await.unwrap();
-        assert!(differences.is_empty(), "the catalog differs: {differences:#?}");
+        assay::verify(world.databases(), |one| differences.push(one.to_string())).await.unwrap();
+        assert!(differences.is_empty(), "the databases differ: {differences:#?}");
 
         let [set, subject, project] = [
             api.get(&self.set).await.ok(),
