@@ -2,6 +2,7 @@
 //! stored of the records of others.
 
 mod customers;
+mod projects;
 
 use std::fmt::Display;
 
@@ -99,30 +100,11 @@ pub async fn verify(
     let source = Executions(databases.execution.clone());
     let (projects, of_catalog) =
         assay_catalog::verify(&databases.catalog, &source, Wrong::Kept, &mut report).await?;
-    let of_retention = compare_retentions(&databases, Wrong::Kept, &mut report).await?;
+    let of_projects = projects::compare(&databases, Wrong::Kept, &mut report).await?;
     let (customers, of_customers) =
         customers::compare(&databases, Wrong::Kept, &mut report).await?;
-    let differences = of_executions + of_catalog + of_retention + of_customers;
+    let differences = of_executions + of_catalog + of_projects + of_customers;
     Ok(Compared { executions, projects, customers, differences })
-}
-
-/// Compares how long results are kept with what the catalog has. Returns the number of differences.
-async fn compare_retentions(
-    Databases { catalog, execution, .. }: &Databases,
-    wrong: Wrong,
-    mut report: impl FnMut(&dyn Display),
-) -> Result<u64> {
-    let (mut differences, mut after) = (0, None);
-    loop {
-        let known = assay_catalog::retentions(catalog, after).await?;
-        let Some(last) = known.last() else { return Ok(differences) };
-        after = Some((last.customer, last.project));
-        let repairs = wrong == Wrong::Repaired;
-        for difference in assay_execution::compare_retentions(execution, &known, repairs).await? {
-            report(&difference);
-            differences += 1;
-        }
-    }
 }
 
 /// Recomputes stored execution data from the results, the catalog from both, and what services have stored of the
@@ -130,7 +112,7 @@ async fn compare_retentions(
 pub async fn rebuild(databases: [&SecretString; 4]) -> Result<u64> {
     let databases = Databases::connect(databases).await?;
     let repaired = assay_execution::rebuild(&databases.execution).await?;
-    let of_retention = compare_retentions(&databases, Wrong::Repaired, |_| ()).await?;
+    let of_projects = projects::compare(&databases, Wrong::Repaired, |_| ()).await?;
     let source = Executions(databases.execution.clone());
     let (_, of_catalog) =
         assay_catalog::verify(&databases.catalog, &source, Wrong::Repaired, |_| ()).await?;
@@ -138,5 +120,5 @@ pub async fn rebuild(databases: [&SecretString; 4]) -> Result<u64> {
     for db in [&databases.catalog, &databases.execution, &databases.notification] {
         search_again(db).await?;
     }
-    Ok(repaired + of_retention + of_catalog + of_customers)
+    Ok(repaired + of_projects + of_catalog + of_customers)
 }

@@ -67,7 +67,10 @@ pub use self::{
     opening::Openings,
     purge::purge,
     secrets::reseal,
-    verify::{Executed, Source, Wrong, compare_appliances, deleted_customers, retentions, verify},
+    verify::{
+        Executed, Source, Wrong, compare_appliances, deleted_customers, deletions, find_projects,
+        find_restored, retentions, verify,
+    },
 };
 
 /// Maximum size of a message with the test cases of a set, in bytes. It fits the ids of all test cases

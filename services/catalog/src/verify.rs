@@ -5,6 +5,7 @@
 //! functions that apply events. Events that arrive later are of the same or of a later revision.
 
 mod customers;
+mod projects;
 mod store;
 
 use std::{collections::BTreeMap, fmt::Display};
@@ -16,7 +17,10 @@ use serde_json::Value;
 use sqlx::{PgPool, PgTransaction};
 use uuid::Uuid;
 
-pub use self::customers::{compare_appliances, deleted_customers};
+pub use self::{
+    customers::{compare_appliances, deleted_customers},
+    projects::{deletions, find_projects, find_restored},
+};
 use crate::{
     project::store::lock_exclusive,
     reactions::{execution_changed, replace, show_status},

@@ -97,8 +97,8 @@ pub use self::{
     reportportal::Launches,
     retention::{compare_retentions, enforce_retention},
     verify::{
-        compare_customers, deleted_customers, executed_cases, executions_of, rebuild, reports_of,
-        verify,
+        compare_customers, compare_deletions, deleted_customers, deleted_projects, deleted_records,
+        executed_cases, executions_of, rebuild, reports_of, verify,
     },
     waiting::publish_waiting,
 };

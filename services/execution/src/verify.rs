@@ -6,6 +6,7 @@ mod compare;
 mod customers;
 mod derived;
 mod examined;
+mod projects;
 mod published;
 mod store;
 
@@ -20,6 +21,7 @@ use sqlx::PgPool;
 use self::{compare::Difference, examined::Examined};
 pub use self::{
     customers::{compare_customers, deleted_customers},
+    projects::{compare_deletions, deleted_projects, deleted_records},
     published::{executed_cases, executions_of, reports_of},
 };
 use crate::{execution_time, incident, insight::days, quota};

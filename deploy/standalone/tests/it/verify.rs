@@ -1,6 +1,7 @@
 //! `verify` finds differences between stored data and results, and `rebuild` repairs them.
 
 mod customers;
+mod projects;
 
 use assay::Compared;
 use assay_database::connect_options;
@@ -252,12 +253,20 @@ async fn a_retention_time_that_the_catalog_does_not_have_is_found_and_repaired()
     has_no_differences(&world).await;
 
     // A restored catalog has the value and the revision of its backup.
-    let [catalog, _] = world.catalog_and_execution();
+    let [catalog, execution] = world.catalog_and_execution();
     let restored = "update project set retention_in_days = null, revision = revision - 1";
     change(catalog, restored).await;
     let found = differences(&world).await;
     let [found] = &found[..] else { panic!("{found:?}") };
     assert!(found.ends_with("the retention is 30, but should be null"), "{found}");
+    assay::rebuild(world.databases()).await.unwrap();
+    assert_eq!(differences(&world).await, [""; 0]);
+
+    // A later revision than that of the project keeps its next changes from being applied.
+    change(execution, "update retention set revision = revision + 5").await;
+    let found = differences(&world).await;
+    let [found] = &found[..] else { panic!("{found:?}") };
+    assert!(found.contains("the retention is of revision "), "{found}");
     assay::rebuild(world.databases()).await.unwrap();
     assert_eq!(differences(&world).await, [""; 0]);
 }

@@ -28,9 +28,17 @@ pub(super) async fn save(
     Ok(())
 }
 
-/// The retention times of projects that the catalog has, as the relation `known`.
-const KNOWN: &str = "unnest($1::uuid[], $2::uuid[], $3::int[], $4::bigint[])
-    as known (customer_id, project_id, days, revision)";
+/// The retention times of projects that the catalog has, as the relation `known`. Projects that this service has deleted
+/// have none.
+const KNOWN: &str = "(
+        select * from unnest($1::uuid[], $2::uuid[], $3::int[], $4::bigint[])
+            as given (customer_id, project_id, days, revision)
+        where not exists (
+            select from deletion d
+            where d.customer_id = given.customer_id
+              and d.project_id in (given.project_id, '00000000-0000-0000-0000-000000000000')
+        )
+    ) as known";
 
 /// Binds [`KNOWN`] to a statement.
 macro_rules! bind_known {
@@ -43,18 +51,23 @@ macro_rules! bind_known {
     };
 }
 
-/// Describes the stored retention times that are not those of the catalog.
+/// Describes the stored retention times that are not those of the catalog, or from a later revision of the project, as
+/// after a restore of the catalog: the next change would be ignored.
 pub(super) async fn differing(
     tx: &mut PgTransaction<'_>,
     known: &[KnownRetention],
 ) -> Result<Vec<String>, Fault> {
     let differing = AssertSqlSafe(format!(
-        "select format('project %s: the retention is %s, but should be %s', known.project_id,
-                    coalesce(stored.days::text, 'null'), coalesce(known.days::text, 'null'))
+        "select format('project %s: ', known.project_id)
+             || case when stored.days is distinct from known.days
+                then format('the retention is %s, but should be %s',
+                            coalesce(stored.days::text, 'null'), coalesce(known.days::text, 'null'))
+                else format('the retention is of revision %s, but the project has revision %s',
+                            stored.revision, known.revision) end
          from {KNOWN}
          left join retention stored on stored.customer_id = known.customer_id
              and stored.project_id = known.project_id
-         where stored.days is distinct from known.days
+         where stored.days is distinct from known.days or stored.revision > known.revision
          order by known.project_id"
     ));
     Ok(bind_known!(sqlx::query_scalar(differing), known).fetch_all(&mut **tx).await?)
@@ -74,7 +87,8 @@ pub(super) async fn replace(
          order by customer_id, project_id
          on conflict on constraint retention_pkey do update
          set days = excluded.days, revision = excluded.revision
-         where retention.days is distinct from excluded.days"
+         where retention.days is distinct from excluded.days
+            or retention.revision > excluded.revision"
     ));
     bind_known!(sqlx::query(replace), known).execute(&mut **tx).await?;
     Ok(())

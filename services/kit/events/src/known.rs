@@ -7,6 +7,7 @@ use assay_proto::{
     events::{ExecutionChanged, ReportsChanged},
 };
 use assay_records::appliances::Appliances;
+use sqlx::FromRow;
 use uuid::Uuid;
 
 /// Reports of test cases.
@@ -42,6 +43,16 @@ impl KnownCustomer {
     pub fn id(&self) -> CustomerId {
         self.appliances.customer_id
     }
+}
+
+/// A test case or a test set that the catalog has deleted, of a project that it has not.
+#[derive(Clone, Debug, FromRow)]
+pub struct KnownDeletion {
+    pub customer_id: CustomerId,
+    pub project_id: ProjectId,
+    /// The noun, as operators read it.
+    pub noun: String,
+    pub id: Uuid,
 }
 
 /// How long the results of a project are kept.
