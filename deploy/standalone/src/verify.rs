@@ -2,6 +2,7 @@
 //! stored of the records of others.
 
 mod customers;
+mod members;
 mod projects;
 
 use std::fmt::Display;
@@ -103,7 +104,8 @@ pub async fn verify(
     let of_projects = projects::compare(&databases, Wrong::Kept, &mut report).await?;
     let (customers, of_customers) =
         customers::compare(&databases, Wrong::Kept, &mut report).await?;
-    let differences = of_executions + of_catalog + of_projects + of_customers;
+    let of_members = members::compare(&databases, &mut report).await?;
+    let differences = of_executions + of_catalog + of_projects + of_customers + of_members;
     Ok(Compared { executions, projects, customers, differences })
 }
 

@@ -73,7 +73,7 @@ pub use self::{
     config::{AuditConfig, Config, FirstStartConfig, LoginConfig, MailConfig},
     first_start::{FirstLogin, FirstSecret},
     signing_key::{reseal, rotate_keys},
-    verify::{customers, find_customers},
+    verify::{compare_members, customers, find_customers},
 };
 
 const DAY: Duration = Duration::from_hours(24);

@@ -1,6 +1,6 @@
-//! The customers that this service has, for the comparison with what others have of them.
+//! The customers, users and groups that this service has, for the comparison with what others have of them.
 
-use assay_events::KnownCustomer;
+use assay_events::{KnownCustomer, KnownMember};
 use assay_proto::{CustomerId, Fault};
 use assay_records::appliances::{self, Appliances};
 use sqlx::{AssertSqlSafe, FromRow, PgPool};
@@ -49,4 +49,32 @@ pub async fn customers(
 pub async fn find_customers(db: &PgPool, ids: &[CustomerId]) -> Result<Vec<KnownCustomer>, Fault> {
     let rows: Vec<Row> = sqlx::query_as(select("id = any($1)")).bind(ids).fetch_all(db).await?;
     Ok(rows.into_iter().map(KnownCustomer::from).collect())
+}
+
+/// Describes the users and groups that this service lacks although they were created, or has although they were
+/// deleted, as after the restore of a backup. Those of customers that it lacks are left out. A deleted group keeps its
+/// row, and the notification of its deletion may not have arrived yet.
+pub async fn compare_members(db: &PgPool, known: &[KnownMember]) -> Result<Vec<String>, Fault> {
+    let compared = sqlx::query_scalar(
+        "select format('%s %s of customer %s: ', known.noun, known.id, known.customer_id)
+             || case when known.is_deleted
+                then 'was deleted, but identity has it again: delete it again'
+                else 'was created, but identity lacks it: restore a later backup of identity, or '
+                     || 'create another one' end
+         from unnest($1::uuid[], $2::text[], $3::uuid[], $4::bool[])
+             as known (customer_id, noun, id, is_deleted)
+         join customer c on c.id = known.customer_id and c.deleted_at is null
+         left join membership m on m.customer_id = known.customer_id and m.id = known.id
+         left join user_group g on g.customer_id = known.customer_id and g.id = known.id
+         where case when known.is_deleted
+               then m.id is not null or g.id is not null and g.deleted_at is null
+               else m.id is null and g.id is null end
+         order by known.customer_id, known.noun, known.id",
+    );
+    let compared = compared
+        .bind(known.iter().map(|one| one.customer_id).collect::<Vec<_>>())
+        .bind(known.iter().map(|one| one.noun.as_str()).collect::<Vec<_>>())
+        .bind(known.iter().map(|one| one.id).collect::<Vec<_>>())
+        .bind(known.iter().map(|one| one.is_deleted).collect::<Vec<_>>());
+    Ok(compared.fetch_all(db).await?)
 }

@@ -1,6 +1,7 @@
 //! `verify` finds differences between stored data and results, and `rebuild` repairs them.
 
 mod customers;
+mod members;
 mod projects;
 
 use assay::Compared;

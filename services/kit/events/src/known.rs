@@ -55,6 +55,16 @@ pub struct KnownDeletion {
     pub id: Uuid,
 }
 
+/// A user or a user group, by the notifications of its creation and its deletion.
+#[derive(Clone, Debug, FromRow)]
+pub struct KnownMember {
+    pub customer_id: CustomerId,
+    /// The noun, as operators read it.
+    pub noun: String,
+    pub id: Uuid,
+    pub is_deleted: bool,
+}
+
 /// How long the results of a project are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownRetention {

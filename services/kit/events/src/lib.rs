@@ -75,7 +75,9 @@ pub use self::{
     event::Event,
     event_name::{Actions, EventPattern, Sources, Word, event_names, is_audited},
     event_type::{AlarmChange, EventType, ExecutionAction, RecordKind, ReportsAction},
-    known::{KnownCustomer, KnownDeletion, KnownExecutions, KnownReports, KnownRetention},
+    known::{
+        KnownCustomer, KnownDeletion, KnownExecutions, KnownMember, KnownReports, KnownRetention,
+    },
     lost_deletions::{LostDeletions, Owner, list_live, search_again},
     nats::{EventConfig, Nats, NatsConfig},
     outbox::{publish, publish_all, unpublished, wait_for_relay},
