@@ -26,7 +26,7 @@ pub(crate) enum Command {
         #[arg(long)]
         files: bool,
     },
-    /// Repair the differences that `verify` finds
+    /// Repair the differences that `verify` finds, as far as their source is known
     Rebuild {
         /// Also remove the files that `verify --files` lists
         #[arg(long)]

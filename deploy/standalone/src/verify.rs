@@ -88,9 +88,9 @@ pub struct Compared {
 }
 
 /// Compares the database of the execution service with the recorded results, that of the catalog with both, and what
-/// the services have stored of the records of others. The databases are those of identity, the catalog, the execution and
-/// the notification service. Calls `report` for each difference. While Assay is used, changes that a service has not
-/// received yet are reported, too.
+/// the services have stored of the records of others. The databases are those of identity, the catalog, the execution
+/// and the notification service. Calls `report` for each difference. While Assay is used, changes that a service has
+/// not received yet are reported, too.
 pub async fn verify(
     databases: [&SecretString; 4],
     mut report: impl FnMut(&dyn Display),

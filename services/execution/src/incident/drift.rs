@@ -24,8 +24,8 @@ const DERIVED: &str = "from (
          where a.customer_id = i.customer_id and a.incident_id = i.id
      ) as derived";
 
-/// Returns a statement that lists the differences between the stored values and the derived ones, as the columns `noun`,
-/// `id`, `field`, `stored` and `derived`.
+/// Returns a statement that lists the differences between the stored values and the derived ones, as the columns
+/// `noun`, `id`, `field`, `stored` and `derived`.
 pub(crate) fn differences() -> String {
     format!(
         "select 'incident' as noun, i.id::text as id, value.field, value.stored, value.derived

@@ -28,8 +28,8 @@ pub(super) async fn save(
     Ok(())
 }
 
-/// The retention times of projects that the catalog has, as the relation `known`. Projects that this service has deleted
-/// have none.
+/// The retention times of projects that the catalog has, as the relation `known`. Projects that this service has
+/// deleted have none.
 const KNOWN: &str = "(
         select * from unnest($1::uuid[], $2::uuid[], $3::int[], $4::bigint[])
             as given (customer_id, project_id, days, revision)

@@ -24,8 +24,8 @@ pub struct KnownReports {
 /// The executions of a project that its records show.
 #[derive(Debug, Default)]
 pub struct KnownExecutions {
-    /// The latest one of each test set and of each environment, the latest completed one of each subject, and the latest
-    /// ended one.
+    /// The latest one of each test set and of each environment, the latest completed one of each subject, and the
+    /// latest ended one.
     pub executions: Vec<ExecutionChanged>,
     /// The reports of the latest execution of which any has ended.
     pub reports: KnownReports,

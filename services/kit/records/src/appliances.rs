@@ -49,8 +49,8 @@ pub async fn save(
 const KNOWN: &str =
     "jsonb_to_recordset($1) as known (customer_id uuid, target_groups text[], revision bigint)";
 
-/// Describes the stored appliances that are not those of the identity service, or from a later revision of the customer,
-/// as after its restore: the next change would be ignored.
+/// Describes the stored appliances that are not those of the identity service, or from a later revision of the
+/// customer, as after its restore: the next change would be ignored.
 pub async fn differing(
     tx: &mut PgTransaction<'_>,
     known: &[Appliances],
