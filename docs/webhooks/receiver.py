@@ -13,6 +13,7 @@ import hmac
 import json
 import os
 import sys
+import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -21,6 +22,7 @@ TOLERANCE_IN_SEC = 5 * 60
 MAX_BODY_BYTES = 5 << 20  # A batch has up to 4 MiB.
 
 seen = set()  # In practice, store the ids for a day or more so that a restart does not lose them.
+lock = threading.Lock()  # Several requests may arrive at the same time.
 
 
 def is_genuine(headers, body):
@@ -44,11 +46,12 @@ class Receiver(BaseHTTPRequestHandler):
         if not is_genuine(self.headers, body):
             return self.respond(401)
         events = json.loads(body)
-        for event in events if isinstance(events, list) else [events]:
-            if event["id"] not in seen:
-                seen.add(event["id"])
-                data = event["data"]
-                print(data["Source"], data["SourceId"], data["Action"], data["State"], data["Origin"], flush=True)
+        with lock:
+            for event in events if isinstance(events, list) else [events]:
+                if event["id"] not in seen:
+                    seen.add(event["id"])
+                    data = event["data"]
+                    print(data["Source"], data["SourceId"], data["Action"], data["State"], data["Origin"], flush=True)
         self.respond(204)
 
     def respond(self, status):
