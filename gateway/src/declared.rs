@@ -5,7 +5,7 @@
 //! parsed. A misspelt query parameter is known here only: the operation would do something else than was meant, such as
 //! list all executions instead of those of a branch, and nobody would see it.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::collections::HashMap;
 
 use assay_proto::{Needs, Permissions, nearest};
 use axum::extract::MatchedPath;
@@ -24,6 +24,14 @@ use crate::{
 /// Maximum number of unknown query parameters of a request that are compared with those of the operation.
 const MAX_COMPARED: usize = 64;
 
+/// How an operation treats a query parameter that it does not have, unless it is probably a misspelt one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unknown {
+    /// A proxy or a browser may have added it.
+    Ignored,
+    Refused,
+}
+
 /// The declarations of all operations, by path and HTTP method.
 pub(crate) struct Declared(HashMap<String, HashMap<Method, Declaration>>);
 
@@ -34,7 +42,7 @@ struct Declaration {
 
 struct QueryParameter {
     name: String,
-    /// Whether an empty value is refused by [`Declared::require_known`]; elsewhere it counts as absent.
+    /// Whether an empty value is refused where unknown parameters are; elsewhere it counts as absent.
     needs_value: bool,
 }
 
@@ -62,15 +70,10 @@ impl Declared {
         needs.map_or(Ok(()), |needs| needs.check(held).map_err(Problem::from))
     }
 
-    /// Fails if a query parameter of a request is probably a misspelt one of its operation. Other unknown ones are ignored,
-    /// as proxies and browsers may add them.
-    pub(crate) fn require_no_misspelt(&self, parts: &Parts) -> Result<(), Problem> {
-        self.operation(parts).map_or(Ok(()), |operation| operation.require_no_misspelt(parts))
-    }
-
-    /// Fails if a request has other query parameters than its operation, or an empty one whose smallest length is 1.
-    pub(crate) fn require_known(&self, parts: &Parts) -> Result<(), Problem> {
-        self.operation(parts).map_or(Ok(()), |operation| operation.require_known(parts))
+    /// Fails if a query parameter of a request is probably a misspelt one of its operation, or if `unknown` ones are
+    /// refused and it has one, or an empty one whose smallest length is 1.
+    pub(crate) fn check_query(&self, parts: &Parts, unknown: Unknown) -> Result<(), Problem> {
+        self.operation(parts).map_or(Ok(()), |operation| operation.check_query(parts, unknown))
     }
 
     fn operation(&self, parts: &Parts) -> Option<&Declaration> {
@@ -88,34 +91,35 @@ impl Declaration {
         }
     }
 
-    fn require_no_misspelt(&self, parts: &Parts) -> Result<(), Problem> {
-        let unknown =
-            given(parts).map(|(name, _)| name).filter(|name| self.parameter(name).is_none());
-        for name in unknown.take(MAX_COMPARED) {
-            if let Some(meant) = nearest(&name, self.names()) {
-                let problem = format!("no such parameter; did you mean `{meant}`?");
-                return Err(Problem::invalid(name, problem));
+    fn check_query(&self, parts: &Parts, unknown: Unknown) -> Result<(), Problem> {
+        let mut compared = 0;
+        for (name, value) in
+            form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes())
+        {
+            if let Some(parameter) = self.parameter(&name) {
+                if unknown == Unknown::Refused && value.is_empty() && parameter.needs_value {
+                    let rule =
+                        "must not be empty: leave it out, or set the variable that it comes from";
+                    return Err(Problem::invalid(name, rule));
+                }
+            } else if compared < MAX_COMPARED {
+                compared += 1;
+                self.refuse(&name, unknown)?;
             }
         }
         Ok(())
     }
 
-    fn require_known(&self, parts: &Parts) -> Result<(), Problem> {
-        for (name, value) in given(parts) {
-            let Some(parameter) = self.parameter(&name) else {
-                let names = self.names().collect::<Vec<_>>().join(", ");
-                return Err(Problem::invalid(
-                    name,
-                    format!("no such parameter; there are {names}"),
-                ));
-            };
-            if value.is_empty() && parameter.needs_value {
-                let rule =
-                    "must not be empty: leave it out, or set the variable that it comes from";
-                return Err(Problem::invalid(name, rule));
+    /// Fails if a parameter that the operation does not have is probably a misspelt one, or if such ones are refused.
+    fn refuse(&self, name: &str, unknown: Unknown) -> Result<(), Problem> {
+        let advice = match (nearest(name, self.names()), unknown) {
+            (Some(meant), _) => format!("did you mean `{meant}`?"),
+            (None, Unknown::Refused) => {
+                format!("there are {}", self.names().collect::<Vec<_>>().join(", "))
             }
-        }
-        Ok(())
+            (None, Unknown::Ignored) => return Ok(()),
+        };
+        Err(Problem::invalid(name, format!("no such parameter; {advice}")))
     }
 
     fn parameter(&self, name: &str) -> Option<&QueryParameter> {
@@ -125,11 +129,6 @@ impl Declaration {
     fn names(&self) -> impl Iterator<Item = &str> {
         self.query.iter().map(|parameter| parameter.name.as_str())
     }
-}
-
-/// Returns the names and values of the query parameters of a request.
-fn given(parts: &Parts) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
-    form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes())
 }
 
 impl QueryParameter {

@@ -9,7 +9,7 @@ use serde::{
     de::{DeserializeOwned, IntoDeserializer, value},
 };
 
-use crate::{body::invalid, problem::Problem, services::Services};
+use crate::{body::invalid, declared::Unknown, problem::Problem, services::Services};
 
 /// The query parameters of an operation; others are ignored unless they are probably misspelt ones of it. Empty ones
 /// count as absent, as forms send them. Control characters are rejected, because no stored text has them and PostgreSQL
@@ -20,7 +20,7 @@ impl<T: DeserializeOwned> FromRequestParts<Services> for Query<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, services: &Services) -> Result<Self, Problem> {
-        services.declared().require_no_misspelt(parts)?;
+        services.declared().check_query(parts, Unknown::Ignored)?;
         read(parts).map(Self)
     }
 }
@@ -33,7 +33,7 @@ impl<T: DeserializeOwned> FromRequestParts<Services> for OnlyQuery<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, services: &Services) -> Result<Self, Problem> {
-        services.declared().require_known(parts)?;
+        services.declared().check_query(parts, Unknown::Refused)?;
         read(parts).map(Self)
     }
 }
