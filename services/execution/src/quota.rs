@@ -170,6 +170,20 @@ impl Quota {
         Ok(Some(left))
     }
 
+    /// Fails if the artifacts of a customer exceed its limit with those that a transaction has added. Others that ask
+    /// wait until it ends.
+    pub(crate) async fn check_added(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        customer: CustomerId,
+    ) -> Result<(), Fault> {
+        let Some(limit) = self.limit(Kind::Artifacts) else { return Ok(()) };
+        if store::lock_artifacts(tx, customer).await? > limit {
+            return Err(self.refused(Kind::Artifacts));
+        }
+        Ok(())
+    }
+
     /// Reads the sums of a customer, unless they are known or not limited.
     async fn read(&self, customer: CustomerId, kind: Kind) -> Result<(), Fault> {
         let is_known = self.state().known.get(&customer).is_some_and(Known::is_fresh);

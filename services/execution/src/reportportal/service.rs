@@ -27,18 +27,16 @@ use crate::quota::Kind::Staged;
 const LARGEST_FORM: usize = 68 << 20;
 
 impl Launches {
-    /// Stores logs with their files. The transaction claims room for the files, which become artifacts of an execution:
-    /// that must not fail when the launch is over.
+    /// Stores logs with their files, unless the files exceed the room of the customer: they become artifacts of an
+    /// execution, which must not fail when the launch is over. Others who claim room wait for the check only, not until
+    /// the files are written.
     async fn stage(&self, customer: CustomerId, entries: &[Entry]) -> Result<(), Fault> {
-        let files = entries.iter().filter(|entry| entry.kind == Kind::File);
-        let size: usize = files.map(|entry| entry.body.len()).sum();
-        if size == 0 {
+        if entries.iter().all(|entry| entry.kind != Kind::File) {
             return staging::stage(&self.0.db, customer, entries).await;
         }
-        let size = i64::try_from(size).map_err(Fault::internal)?;
         let mut tx = begin(&self.0.db).await?;
-        self.0.executions.limits.quota.room(&mut tx, customer, size).await?;
         staging::stage(&mut *tx, customer, entries).await?;
+        self.0.executions.limits.quota.check_added(&mut tx, customer).await?;
         Ok(tx.commit().await?)
     }
 }
