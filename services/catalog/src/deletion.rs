@@ -10,7 +10,7 @@ use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestSetId,
     catalog::{Environment, Subject, TestCase},
 };
-use assay_records::Action;
+use assay_records::{Action, appliances};
 use sqlx::{AssertSqlSafe, PgTransaction};
 use uuid::Uuid;
 
@@ -27,7 +27,7 @@ pub const LIVE_CUSTOMERS: &str = "
     order by customer_id
     limit $3";
 
-/// Deletes all projects of a deleted customer and prevents new ones.
+/// Deletes all projects of a deleted customer and what belongs to none, and prevents new ones.
 pub async fn delete_customer(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -36,10 +36,20 @@ pub async fn delete_customer(
         "insert into deleted_customer (customer_id) values ($1)
          on conflict on constraint deleted_customer_pkey do nothing",
         "update project set deleted_at = now() where customer_id = $1 and deleted_at is null",
+        "delete from opening where customer_id = $1 and owner_id = $1",
     ] {
         sqlx::query(statement).bind(customer).execute(&mut **tx).await?;
     }
-    Ok(())
+    appliances::delete(tx, customer).await
+}
+
+/// Returns whether a customer was deleted.
+pub(crate) async fn is_deleted(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+) -> Result<bool, Fault> {
+    let deleted = "select exists (select from deleted_customer where customer_id = $1)";
+    Ok(sqlx::query_scalar(deleted).bind(customer).fetch_one(&mut **tx).await?)
 }
 
 /// Deletes a test case with its plans, and removes it from its test sets.

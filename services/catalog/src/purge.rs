@@ -39,7 +39,6 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
 /// Removes the records of all deleted projects, unless another replica is doing so.
 pub async fn purge(db: &PgPool) -> Result<(), Fault> {
     store::delete_late_projects(db).await?;
-    store::delete_late_rows(db).await?;
     if store::next_project(db).await?.is_none() {
         return Ok(());
     }

@@ -34,10 +34,12 @@ impl Handler for Customers {
     async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
         match event.event_type() {
             Some(EventType::Record(RecordKind::Customer, Action::Deleted)) => {
-                appliances::delete(tx, event.customer()).await?;
                 deletion::delete_customer(tx, event.customer()).await
             }
-            Some(EventType::AppliancesSet) => {
+            // The event of a change may arrive after that of the deletion.
+            Some(EventType::AppliancesSet)
+                if !deletion::is_deleted(tx, event.customer()).await? =>
+            {
                 appliances::save(tx, event.customer(), &event.data()?).await
             }
             _ => Ok(()),

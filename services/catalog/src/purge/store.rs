@@ -85,25 +85,6 @@ pub(super) async fn delete_late_projects(db: impl PgExecutor<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Deletes what belongs to no project of a deleted customer: the projects that its users have opened last, which are
-/// written a second later, and its appliances, whose event may arrive after that of the deletion.
-pub(super) async fn delete_late_rows(db: &PgPool) -> Result<(), Fault> {
-    let deleted = sqlx::query_scalar(
-        "select customer_id from deleted_customer where deleted_at > now() - interval '1 hour'",
-    );
-    let deleted: Vec<CustomerId> = deleted.fetch_all(db).await?;
-    if deleted.is_empty() {
-        return Ok(());
-    }
-    for statement in [
-        "delete from opening where customer_id = any($1) and owner_id = customer_id",
-        "delete from appliances where customer_id = any($1)",
-    ] {
-        sqlx::query(statement).bind(&deleted).execute(db).await?;
-    }
-    Ok(())
-}
-
 /// Returns the project that was deleted first, has not been purged, and is not to be purged later.
 pub(super) async fn next_project(db: impl PgExecutor<'_>) -> Result<Option<Project>, Fault> {
     let project = sqlx::query_as(AssertSqlSafe(format!(

@@ -26,8 +26,8 @@ use crate::{
 pub(super) type Aliases = HashMap<TestCaseId, String>;
 
 /// Creates the reported test cases that do not exist, gives each of them a plan that is ready, and
-/// includes all in the locked set of the project, which is locked for many changes. Returns them with their locked and frozen plans, in the order of
-/// `reported`, and the identifiers that are aliases.
+/// includes all in the locked set of the project, which is locked for many changes. Returns them with
+/// their locked and frozen plans, in the order of `reported`, and the identifiers that are aliases.
 pub(super) async fn adopt(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
