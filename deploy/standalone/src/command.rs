@@ -105,6 +105,9 @@ async fn verify(backends: &BackendConfig, store: Option<FileStore>) -> Result<()
             files.unrecorded.len(),
             files.unrecorded_bytes()
         );
+        if files.is_empty {
+            println!("The store is empty: check ASSAY_ARTIFACTS if the services have files in it");
+        }
         unrecorded = files.unrecorded.len();
     }
     if differences > 0 {

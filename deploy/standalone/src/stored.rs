@@ -21,6 +21,8 @@ pub struct StoredFiles {
     pub recorded: usize,
     /// Files that no record has.
     pub unrecorded: Vec<Found>,
+    /// Whether the store has no files at all, also no younger ones.
+    pub is_empty: bool,
 }
 
 impl StoredFiles {
@@ -42,6 +44,7 @@ impl StoredFiles {
             let listed = listing.batch().await?;
             let all = listed.len();
             if all == 0 {
+                files.is_empty = listing.is_empty();
                 return Ok(files);
             }
             let unrecorded = assay_execution::unrecorded_files(&execution, listed).await?;

@@ -208,8 +208,8 @@ impl Artifacts {
         if has_ended && replaced.is_some() {
             return Err(is_final(&new.name));
         }
-        if let Some(change) = &new.change {
-            change(&mut tx).await?;
+        if let Some(companion) = &new.companion {
+            companion(&mut tx).await?;
         }
         tx.commit().await?;
         Ok((replaced, now + link::LIFETIME))

@@ -1,7 +1,5 @@
 //! The bytes that this service has records of, for all customers.
 
-use std::collections::HashSet;
-
 use assay_proto::{CustomerId, Fault};
 use assay_storage::Found;
 use sqlx::PgExecutor;
@@ -24,7 +22,5 @@ pub async fn unrecorded(db: impl PgExecutor<'_>, files: Vec<Found>) -> Result<Ve
          select content_id from stray_content
          where (customer_id, content_id) in (select * from wanted)",
     );
-    let recorded: Vec<Uuid> = recorded.bind(customers).bind(ids).fetch_all(db).await?;
-    let recorded: HashSet<Uuid> = recorded.into_iter().collect();
-    Ok(files.into_iter().filter(|file| !recorded.contains(&file.place.id)).collect())
+    Ok(Found::without(files, recorded.bind(customers).bind(ids).fetch_all(db).await?))
 }

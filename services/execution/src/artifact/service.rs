@@ -140,7 +140,7 @@ impl Artifacts {
             announced: announced(&target)?,
             name: target.name,
             content_type: target.content_type,
-            change: None,
+            companion: None,
         };
         self.store_apart(artifact, file).await
     }
@@ -164,7 +164,7 @@ impl Artifacts {
             announced: announced(&target)?,
             name: target.name,
             content_type: target.content_type,
-            change: None,
+            companion: None,
         };
         self.store_apart(artifact, file).await
     }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::stray::taken;
 
 /// A change that is committed together with an artifact, or not at all.
-pub(crate) type Change = Box<
+pub(crate) type Companion = Box<
     dyn for<'t> Fn(&'t mut PgTransaction<'static>) -> BoxFuture<'t, Result<(), Fault>>
         + Send
         + Sync,
@@ -32,7 +32,7 @@ pub(crate) struct NewArtifact {
     pub(crate) content_type: String,
     pub(crate) announced: Announced,
     /// Change of its transaction beside it, if there is one. If it fails, the file is not stored.
-    pub(crate) change: Option<Change>,
+    pub(crate) companion: Option<Companion>,
 }
 
 /// The facts about a file that its client has stated before it arrives.

@@ -16,7 +16,7 @@ use tonic::{Code, Status};
 use super::store::{self, EndedLog};
 use crate::artifact::{
     Artifacts, rules,
-    store::{Announced, Change, NewArtifact},
+    store::{Announced, Companion, NewArtifact},
 };
 
 /// Interval between rounds.
@@ -80,7 +80,7 @@ async fn seal(db: &PgPool, artifacts: &Artifacts, log: EndedLog) -> Result<(), S
 }
 
 /// Returns the change that marks a log as sealed. It fails if the log is sealed already.
-fn marking(log: EndedLog) -> Change {
+fn marking(log: EndedLog) -> Companion {
     Box::new(move |tx| {
         async move {
             let is_new = store::mark_sealed(&mut **tx, log.customer_id, log.lease_id).await?;
@@ -104,7 +104,7 @@ async fn put(
         name,
         content_type: "text/plain; charset=utf-8".to_owned(),
         announced: Announced::default(),
-        change: Some(marking(log)),
+        companion: Some(marking(log)),
     };
     let db = db.clone();
     let pieces = stream::try_unfold(0, move |from| {

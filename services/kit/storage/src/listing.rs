@@ -1,6 +1,6 @@
 //! The list of the files in a store, whether a record has them or not.
 
-use std::fmt;
+use std::{collections::HashSet, fmt};
 
 use assay_proto::{CustomerId, Fault};
 use futures::{TryStreamExt, stream::BoxStream};
@@ -20,6 +20,14 @@ pub struct Found {
     pub size: u64,
 }
 
+impl Found {
+    /// Returns the files that have none of these ids.
+    pub fn without(files: Vec<Self>, ids: Vec<Uuid>) -> Vec<Self> {
+        let ids: HashSet<Uuid> = ids.into_iter().collect();
+        files.into_iter().filter(|file| !ids.contains(&file.place.id)).collect()
+    }
+}
+
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, {} bytes", self.place.path(), self.size)
@@ -30,13 +38,14 @@ impl fmt::Display for Found {
 pub struct Listing {
     objects: BoxStream<'static, Result<ObjectMeta, Error>>,
     before: i64,
+    is_empty: bool,
 }
 
 impl FileStore {
     /// Lists the files that were stored before a time, in seconds since 1970. Leaves out what is not at the place of a
     /// file.
     pub fn list(&self, before: i64) -> Listing {
-        Listing { objects: self.store.list(None), before }
+        Listing { objects: self.store.list(None), before, is_empty: true }
     }
 }
 
@@ -47,13 +56,18 @@ impl Listing {
         while batch.len() < BATCH
             && let Some(object) = within(self.objects.try_next()).await.map_err(Fault::internal)?
         {
-            if object.last_modified.timestamp() < self.before
-                && let Some(place) = place_of(&object.location)
-            {
+            let Some(place) = place_of(&object.location) else { continue };
+            self.is_empty = false;
+            if object.last_modified.timestamp() < self.before {
                 batch.push(Found { place, size: object.size });
             }
         }
         Ok(batch)
+    }
+
+    /// Whether the store had no file so far, of any age.
+    pub fn is_empty(&self) -> bool {
+        self.is_empty
     }
 }
 
