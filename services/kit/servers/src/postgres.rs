@@ -56,7 +56,7 @@ impl Durability {
             Self::Full => &["shared_buffers=128MB", "max_connections=100"],
             Self::None => &[
                 "shared_buffers=128MB",
-                "max_connections=300",
+                "max_connections=400",
                 "fsync=off",
                 "synchronous_commit=off",
                 "full_page_writes=off",

@@ -132,6 +132,11 @@ async fn results_are_judged_by_the_history_of_their_tests() {
     .await;
     let (_, green) = reader.nights(10, &[repaired]).await;
     assert_eq!(reader.verdict(&green).await, "Passed");
+    eventually("the end of the incident", || async {
+        let incident = reader.api().get(&format!("{project}/incidents/{incident}")).await.ok();
+        (!incident["EndedAt"].is_null()).then_some(())
+    })
+    .await;
     assert_eq!(reader.summary(&green).await["Fixed"], 0, "the outage does not count");
 
     // A stricter gate is tried before it is switched on.
