@@ -69,6 +69,13 @@ impl Databases {
             notification: connect(notification).await?,
         })
     }
+
+    /// Closes the connections. Those of a pool that is dropped end some time later.
+    async fn close(self) {
+        for db in [self.identity, self.catalog, self.execution, self.notification] {
+            db.close().await;
+        }
+    }
 }
 
 /// The remedy for a record that was deleted after the backup from which its service was restored: other services keep
@@ -96,15 +103,20 @@ pub async fn verify(
     mut report: impl FnMut(&dyn Display),
 ) -> Result<Compared> {
     let databases = Databases::connect(databases).await?;
+    let compared = compare(&databases, &mut report).await;
+    databases.close().await;
+    compared
+}
+
+async fn compare(databases: &Databases, mut report: impl FnMut(&dyn Display)) -> Result<Compared> {
     let (executions, of_executions) =
         assay_execution::verify(&databases.execution, &mut report).await?;
     let source = Executions(databases.execution.clone());
     let (projects, of_catalog) =
         assay_catalog::verify(&databases.catalog, &source, Wrong::Kept, &mut report).await?;
-    let of_projects = projects::compare(&databases, Wrong::Kept, &mut report).await?;
-    let (customers, of_customers) =
-        customers::compare(&databases, Wrong::Kept, &mut report).await?;
-    let of_members = members::compare(&databases, &mut report).await?;
+    let of_projects = projects::compare(databases, Wrong::Kept, &mut report).await?;
+    let (customers, of_customers) = customers::compare(databases, Wrong::Kept, &mut report).await?;
+    let of_members = members::compare(databases, &mut report).await?;
     let differences = of_executions + of_catalog + of_projects + of_customers + of_members;
     Ok(Compared { executions, projects, customers, differences })
 }
@@ -113,12 +125,18 @@ pub async fn verify(
 /// records of others. Returns the number of changed records.
 pub async fn rebuild(databases: [&SecretString; 4]) -> Result<u64> {
     let databases = Databases::connect(databases).await?;
+    let repaired = repair(&databases).await;
+    databases.close().await;
+    repaired
+}
+
+async fn repair(databases: &Databases) -> Result<u64> {
     let repaired = assay_execution::rebuild(&databases.execution).await?;
-    let of_projects = projects::compare(&databases, Wrong::Repaired, |_| ()).await?;
+    let of_projects = projects::compare(databases, Wrong::Repaired, |_| ()).await?;
     let source = Executions(databases.execution.clone());
     let (_, of_catalog) =
         assay_catalog::verify(&databases.catalog, &source, Wrong::Repaired, |_| ()).await?;
-    let (_, of_customers) = customers::compare(&databases, Wrong::Repaired, |_| ()).await?;
+    let (_, of_customers) = customers::compare(databases, Wrong::Repaired, |_| ()).await?;
     for db in [&databases.catalog, &databases.execution, &databases.notification] {
         search_again(db).await?;
     }

@@ -69,7 +69,7 @@ pub use self::{
     secrets::reseal,
     verify::{
         Executed, Source, Wrong, compare_appliances, deleted_customers, deletions, find_projects,
-        find_restored, retentions, verify,
+        find_restored, lock_appliances, retentions, verify,
     },
 };
 

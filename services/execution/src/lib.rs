@@ -95,10 +95,10 @@ pub use self::{
     pool::reseal,
     quota::{Quota, QuotaConfig, Usage, list as list_usage},
     reportportal::Launches,
-    retention::{compare_retentions, enforce_retention},
+    retention::{compare_retentions, enforce_retention, lock_retentions},
     verify::{
         compare_customers, compare_deletions, deleted_customers, deleted_projects, deleted_records,
-        executed_cases, executions_of, rebuild, reports_of, verify,
+        executed_cases, executions_of, lock_customers, rebuild, reports_of, verify,
     },
     waiting::publish_waiting,
 };

@@ -9,7 +9,7 @@ mod store;
 
 use std::time::{Duration, Instant};
 
-use assay_database::{Database, begin, exclusively};
+use assay_database::{Database, exclusively};
 use assay_events::{EventType, Handler, KnownRetention, Received};
 use assay_fair::Throttle;
 use assay_ledger::{deletion, removal};
@@ -45,17 +45,22 @@ impl Handler for Reactions {
 /// Lists the retention times that differ from those of the catalog, and stores the latter if asked for, whatever was
 /// stored: a restored catalog begins again with earlier revisions.
 pub async fn compare_retentions(
-    db: &PgPool,
+    tx: &mut PgTransaction<'_>,
     known: &[KnownRetention],
     repairs: bool,
 ) -> Result<Vec<String>, Fault> {
-    let mut tx = begin(db).await?;
-    let differing = store::differing(&mut tx, known).await?;
+    let differing = store::differing(tx, known).await?;
     if repairs {
-        store::replace(&mut tx, known).await?;
+        store::replace(tx, known).await?;
     }
-    tx.commit().await?;
     Ok(differing)
+}
+
+/// Lets the events that change retention times wait until the end of a transaction. So what is read from the catalog
+/// afterwards is not older than what they have stored.
+pub async fn lock_retentions(tx: &mut PgTransaction<'_>) -> Result<(), Fault> {
+    sqlx::query("lock table retention in share row exclusive mode").execute(&mut **tx).await?;
+    Ok(())
 }
 
 /// Starts the task that enforces retention. The program is ready once the next partitions exist.

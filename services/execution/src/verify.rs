@@ -20,7 +20,7 @@ use sqlx::PgPool;
 
 use self::{compare::Difference, examined::Examined};
 pub use self::{
-    customers::{compare_customers, deleted_customers},
+    customers::{compare_customers, deleted_customers, lock_customers},
     projects::{compare_deletions, deleted_projects, deleted_records},
     published::{executed_cases, executions_of, reports_of},
 };
@@ -117,7 +117,7 @@ pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
                 + store::repair_counters(db).await?
                 + store::repair_days(db).await?
                 + store::repair_execution_times(db).await?
-                + store::repair_incidents(db).await?
+                + incident::drift::repair(db).await?
                 + quota::drift::repair(db).await?);
         }
         after = slice.last().copied();

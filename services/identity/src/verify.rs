@@ -60,7 +60,7 @@ pub async fn compare_members(db: &PgPool, known: &[KnownMember]) -> Result<Vec<S
              || case when known.is_deleted
                 then 'was deleted, but identity has it again: delete it again'
                 else 'was created, but identity lacks it: restore a later backup of identity, or '
-                     || 'create another one' end
+                     || 'create another one; this is reported as long as the notification is kept' end
          from unnest($1::uuid[], $2::text[], $3::uuid[], $4::bool[])
              as known (customer_id, noun, id, is_deleted)
          join customer c on c.id = known.customer_id and c.deleted_at is null

@@ -4,7 +4,9 @@ use std::{collections::HashMap, fmt::Display};
 
 use anyhow::Result;
 use assay_catalog::Wrong;
+use assay_database::begin;
 use assay_events::{KnownCustomer, list_live};
+use assay_proto::CustomerId;
 use sqlx::PgPool;
 
 use super::{DELETE_AGAIN, Databases, SEARCHED};
@@ -18,11 +20,11 @@ pub(super) async fn compare(
 ) -> Result<(u64, u64)> {
     let (mut customers, mut differences, mut after) = (0, 0, None);
     loop {
-        let known = assay_identity::customers(&databases.identity, after).await?;
+        let (known, differing) = compare_page(databases, after, wrong).await?;
         let Some(last) = known.last() else { break };
         after = Some(last.id());
         customers += known.iter().map(|one| u64::from(!one.is_deleted)).sum::<u64>();
-        for difference in compare_known(databases, &known, wrong).await? {
+        for difference in differing {
             report(&difference);
             differences += 1;
         }
@@ -43,36 +45,51 @@ pub(super) async fn compare(
     Ok((customers, differences))
 }
 
-/// Describes what services have stored otherwise of customers.
-async fn compare_known(
+/// Returns the next customers of identity, and describes what services have stored otherwise of them.
+async fn compare_page(
+    databases: &Databases,
+    after: Option<CustomerId>,
+    wrong: Wrong,
+) -> Result<(Vec<KnownCustomer>, Vec<String>)> {
+    let Databases { identity, catalog, execution, .. } = databases;
+    let (mut of_catalog, mut of_execution) = (begin(catalog).await?, begin(execution).await?);
+    let repairs = wrong == Wrong::Repaired;
+    if repairs {
+        assay_catalog::lock_appliances(&mut of_catalog).await?;
+        assay_execution::lock_customers(&mut of_execution).await?;
+    }
+    let known = assay_identity::customers(identity, after).await?;
+    let mut differing = if repairs { Vec::new() } else { find_restored(databases, &known).await? };
+    let found = assay_catalog::compare_appliances(&mut of_catalog, &known, repairs).await?;
+    differing.extend(found.iter().map(|one| format!("{one} (in the catalog)")));
+    let found = assay_execution::compare_customers(&mut of_execution, &known, repairs).await?;
+    differing.extend(found.iter().map(|one| format!("{one} (in the execution service)")));
+    of_catalog.commit().await?;
+    of_execution.commit().await?;
+    Ok((known, differing))
+}
+
+/// Describes the customers that services have deleted, but that identity has again.
+async fn find_restored(
     Databases { catalog, execution, notification, .. }: &Databases,
     known: &[KnownCustomer],
-    wrong: Wrong,
 ) -> Result<Vec<String>> {
-    let mut differing = Vec::new();
-    if wrong == Wrong::Kept {
-        for (service, deleted) in [
-            ("the catalog", assay_catalog::deleted_customers(catalog, known).await?),
-            ("the execution service", assay_execution::deleted_customers(execution, known).await?),
-            (
-                "the notification service",
-                assay_notification::deleted_customers(notification, known).await?,
-            ),
-        ] {
-            differing.extend(deleted.iter().map(|id| {
-                format!(
-                    "customer {id}: {service} has deleted it, but identity has it again: \
-                     {DELETE_AGAIN}"
-                )
-            }));
-        }
+    let mut restored = Vec::new();
+    for (service, deleted) in [
+        ("the catalog", assay_catalog::deleted_customers(catalog, known).await?),
+        ("the execution service", assay_execution::deleted_customers(execution, known).await?),
+        (
+            "the notification service",
+            assay_notification::deleted_customers(notification, known).await?,
+        ),
+    ] {
+        restored.extend(deleted.iter().map(|id| {
+            format!(
+                "customer {id}: {service} has deleted it, but identity has it again: {DELETE_AGAIN}"
+            )
+        }));
     }
-    let repairs = wrong == Wrong::Repaired;
-    let of_catalog = assay_catalog::compare_appliances(catalog, known, repairs).await?;
-    differing.extend(of_catalog.iter().map(|one| format!("{one} (in the catalog)")));
-    let of_execution = assay_execution::compare_customers(execution, known, repairs).await?;
-    differing.extend(of_execution.iter().map(|one| format!("{one} (in the execution service)")));
-    Ok(differing)
+    Ok(restored)
 }
 
 /// Reports customers of which a service has records, but that identity lacks or has deleted.

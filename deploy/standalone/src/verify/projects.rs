@@ -4,6 +4,7 @@ use std::{collections::HashMap, fmt::Display};
 
 use anyhow::Result;
 use assay_catalog::Wrong;
+use assay_database::begin;
 use assay_events::list_live;
 
 use super::{DELETE_AGAIN, Databases, SEARCHED};
@@ -30,7 +31,12 @@ async fn compare_projects(
     mut report: impl FnMut(&dyn Display),
 ) -> Result<u64> {
     let (mut differences, mut after) = (0, None);
+    let repairs = wrong == Wrong::Repaired;
     loop {
+        let mut tx = begin(execution).await?;
+        if repairs {
+            assay_execution::lock_retentions(&mut tx).await?;
+        }
         let known = assay_catalog::retentions(catalog, after).await?;
         let Some(last) = known.last() else { return Ok(differences) };
         after = Some((last.customer, last.project));
@@ -43,8 +49,9 @@ async fn compare_projects(
                 differences += 1;
             }
         }
-        let repairs = wrong == Wrong::Repaired;
-        for difference in assay_execution::compare_retentions(execution, &known, repairs).await? {
+        let differing = assay_execution::compare_retentions(&mut tx, &known, repairs).await?;
+        tx.commit().await?;
+        for difference in differing {
             report(&difference);
             differences += 1;
         }

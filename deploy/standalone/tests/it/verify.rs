@@ -9,7 +9,7 @@ use assay_database::connect_options;
 use assay_testkit::{Api, eventually};
 use secrecy::SecretString;
 use serde_json::json;
-use sqlx::{AssertSqlSafe, PgPool};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::{
     junit::upload,
@@ -32,16 +32,22 @@ async fn project_with_set(api: &Api) -> (String, String) {
 }
 
 async fn change(database: &SecretString, statement: &str) {
-    let db = PgPool::connect_with(connect_options(database).unwrap()).await.unwrap();
-    let done = sqlx::query(AssertSqlSafe(statement)).execute(&db).await.unwrap();
+    let mut db = connect(database).await;
+    let done = sqlx::query(AssertSqlSafe(statement)).execute(&mut db).await.unwrap();
     assert!(done.rows_affected() > 0, "{statement} changed nothing");
+    db.close().await.unwrap();
 }
 
 /// Whether a statement returns rows.
 async fn has_rows(database: &SecretString, statement: &str) -> bool {
-    let db = PgPool::connect_with(connect_options(database).unwrap()).await.unwrap();
-    let found = sqlx::query(AssertSqlSafe(statement)).fetch_optional(&db).await.unwrap();
+    let mut db = connect(database).await;
+    let found = sqlx::query(AssertSqlSafe(statement)).fetch_optional(&mut db).await.unwrap();
+    db.close().await.unwrap();
     found.is_some()
+}
+
+async fn connect(database: &SecretString) -> PgConnection {
+    PgConnection::connect_with(&connect_options(database).unwrap()).await.unwrap()
 }
 
 /// The numbers of what was compared, and the differences.

@@ -1,14 +1,13 @@
 //! Customers, compared with what the identity service has of them.
 
-use assay_database::begin;
 use assay_events::KnownCustomer;
 use assay_proto::{CustomerId, Fault};
 use assay_records::appliances;
-use sqlx::PgPool;
+use sqlx::{PgExecutor, PgTransaction};
 
 /// Returns those of some customers that the catalog has deleted, although the identity service has them.
 pub async fn deleted_customers(
-    db: &PgPool,
+    db: impl PgExecutor<'_>,
     known: &[KnownCustomer],
 ) -> Result<Vec<CustomerId>, Fault> {
     let live = known.iter().filter(|one| !one.is_deleted).map(KnownCustomer::id);
@@ -18,20 +17,25 @@ pub async fn deleted_customers(
     Ok(sqlx::query_scalar(deleted).bind(live.collect::<Vec<_>>()).fetch_all(db).await?)
 }
 
+/// Lets the events that change what [`compare_appliances`] stores wait until the end of a transaction. So what is read
+/// from the identity service afterwards is not older than what they have stored.
+pub async fn lock_appliances(tx: &mut PgTransaction<'_>) -> Result<(), Fault> {
+    sqlx::query("lock table appliances in share row exclusive mode").execute(&mut **tx).await?;
+    Ok(())
+}
+
 /// Describes the appliances that differ from those of the identity service, and stores the latter if asked for.
 pub async fn compare_appliances(
-    db: &PgPool,
+    tx: &mut PgTransaction<'_>,
     known: &[KnownCustomer],
     repairs: bool,
 ) -> Result<Vec<String>, Fault> {
-    let deleted = deleted_customers(db, known).await?;
+    let deleted = deleted_customers(&mut **tx, known).await?;
     let live = known.iter().filter(|one| !one.is_deleted && !deleted.contains(&one.id()));
     let known: Vec<_> = live.map(|one| one.appliances.clone()).collect();
-    let mut tx = begin(db).await?;
-    let differing = appliances::differing(&mut tx, &known).await?;
+    let differing = appliances::differing(tx, &known).await?;
     if repairs {
-        appliances::replace(&mut tx, &known).await?;
+        appliances::replace(tx, &known).await?;
     }
-    tx.commit().await?;
     Ok(differing)
 }

@@ -2,8 +2,9 @@
 //! times are derived again: whether an incident has begun, its cause and its end follow from the order in which
 //! executions have completed, and from what was muted by then.
 
-use assay_proto::Fault;
-use sqlx::{AssertSqlSafe, PgTransaction};
+use assay_database::begin;
+use assay_proto::{Fault, IncidentId};
+use sqlx::{AssertSqlSafe, PgPool};
 
 /// The incidents `i`, with the values `derived` that follow from the executions which they affect. Those of deleted
 /// projects are being removed.
@@ -24,6 +25,9 @@ const DERIVED: &str = "from (
          where a.customer_id = i.customer_id and a.incident_id = i.id
      ) as derived";
 
+const IS_DIFFERENT: &str = "(i.executions, i.test_sets, i.begun_at, i.last_seen_at)
+    <> (derived.executions, derived.test_sets, derived.begun_at, derived.last_seen_at)";
+
 /// Returns a statement that lists the differences between the stored values and the derived ones, as the columns
 /// `noun`, `id`, `field`, `stored` and `derived`.
 pub(crate) fn differences() -> String {
@@ -42,19 +46,28 @@ pub(crate) fn differences() -> String {
 }
 
 /// Stores the derived values of the incidents that differ, while none changes. Returns the number of incidents.
-pub(crate) async fn repair(tx: &mut PgTransaction<'_>) -> Result<u64, Fault> {
-    sqlx::query("lock table incident in share row exclusive mode").execute(&mut **tx).await?;
+///
+/// All incidents are read before, so that searches for incidents only wait if one differs. They lock incidents before
+/// they change them: a weaker lock than this one would let both wait for each other.
+pub(crate) async fn repair(db: &PgPool) -> Result<u64, Fault> {
+    let differing = AssertSqlSafe(format!("select i.id {DERIVED} where {IS_DIFFERENT}"));
+    let differing: Vec<IncidentId> = sqlx::query_scalar(differing).fetch_all(db).await?;
+    if differing.is_empty() {
+        return Ok(0);
+    }
+    let mut tx = begin(db).await?;
+    sqlx::query("lock table incident in exclusive mode").execute(&mut *tx).await?;
     let repair = sqlx::query(AssertSqlSafe(format!(
         "update incident
          set executions = differing.executions, test_sets = differing.test_sets,
              begun_at = differing.begun_at, last_seen_at = differing.last_seen_at
          from (
-             select i.customer_id, i.id, derived.*
-             {DERIVED}
-             where (i.executions, i.test_sets, i.begun_at, i.last_seen_at)
-                 <> (derived.executions, derived.test_sets, derived.begun_at, derived.last_seen_at)
+             select i.customer_id, i.id, derived.* {DERIVED}
+             where i.id = any($1) and {IS_DIFFERENT}
          ) as differing
          where incident.customer_id = differing.customer_id and incident.id = differing.id"
     )));
-    Ok(repair.execute(&mut **tx).await?.rows_affected())
+    let repaired = repair.bind(differing).execute(&mut *tx).await?.rows_affected();
+    tx.commit().await?;
+    Ok(repaired)
 }

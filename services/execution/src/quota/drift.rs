@@ -1,8 +1,9 @@
 //! The differences between the usage of customers and what they have stored, and their repair. Usage is a sum of
 //! changes, so that an error would stay: until the next upload is refused, or none is any more.
 
+use assay_database::begin;
 use assay_proto::Fault;
-use sqlx::{AssertSqlSafe, PgExecutor};
+use sqlx::{AssertSqlSafe, PgPool};
 
 /// The stored sums and the derived ones that differ, of all customers. One snapshot has both.
 const PAIRS: &str = "from (
@@ -47,12 +48,18 @@ pub(crate) fn differences() -> String {
 
 /// Adds the differences to the sums. Returns their number.
 ///
-/// Nothing is locked: a change that is committed meanwhile adds a row of its own.
-pub(crate) async fn repair(db: impl PgExecutor<'_>) -> Result<u64, Fault> {
+/// A change that is committed meanwhile adds a row of its own. Another repair waits, so that each difference is added
+/// once.
+pub(crate) async fn repair(db: &PgPool) -> Result<u64, Fault> {
+    let mut tx = begin(db).await?;
+    let lock = "select pg_advisory_xact_lock(hashtextextended('assay usage', 0))";
+    sqlx::query(lock).execute(&mut *tx).await?;
     let repair = sqlx::query(AssertSqlSafe(format!(
         "insert into usage (customer_id, kind, bytes)
          select customer_id, kind, coalesce(derived.bytes, 0) - coalesce(stored.bytes, 0)
          {PAIRS}"
     )));
-    Ok(repair.execute(db).await?.rows_affected())
+    let repaired = repair.execute(&mut *tx).await?.rows_affected();
+    tx.commit().await?;
+    Ok(repaired)
 }

@@ -1,15 +1,14 @@
 //! Customers, compared with what the identity service has of them.
 
-use assay_database::begin;
 use assay_events::KnownCustomer;
 use assay_ledger::deletion::store::ALL_PROJECTS;
 use assay_proto::{CustomerId, Fault};
 use assay_records::appliances;
-use sqlx::{PgPool, PgTransaction};
+use sqlx::{PgExecutor, PgTransaction};
 
 /// Returns those of some customers that this service has deleted, although the identity service has them.
 pub async fn deleted_customers(
-    db: &PgPool,
+    db: impl PgExecutor<'_>,
     known: &[KnownCustomer],
 ) -> Result<Vec<CustomerId>, Fault> {
     let live = known.iter().filter(|one| !one.is_deleted).map(KnownCustomer::id);
@@ -22,25 +21,31 @@ pub async fn deleted_customers(
     Ok(deleted.fetch_all(db).await?)
 }
 
+/// Lets the events that change what [`compare_customers`] stores wait until the end of a transaction. So what is read
+/// from the identity service afterwards is not older than what they have stored.
+pub async fn lock_customers(tx: &mut PgTransaction<'_>) -> Result<(), Fault> {
+    let lock = "lock table appliances, customer_state in share row exclusive mode";
+    sqlx::query(lock).execute(&mut **tx).await?;
+    Ok(())
+}
+
 /// Describes the appliances, and the archived customers, that differ from those of the identity service. Stores the
 /// latter if asked for.
 pub async fn compare_customers(
-    db: &PgPool,
+    tx: &mut PgTransaction<'_>,
     known: &[KnownCustomer],
     repairs: bool,
 ) -> Result<Vec<String>, Fault> {
-    let deleted = deleted_customers(db, known).await?;
+    let deleted = deleted_customers(&mut **tx, known).await?;
     let live = known.iter().filter(|one| !one.is_deleted && !deleted.contains(&one.id()));
     let (states, known): (Vec<_>, Vec<_>) =
         live.map(|one| ((one.id(), one.is_archived), one.appliances.clone())).unzip();
-    let mut tx = begin(db).await?;
-    let mut differing = differing_states(&mut tx, &states).await?;
-    differing.extend(appliances::differing(&mut tx, &known).await?);
+    let mut differing = differing_states(tx, &states).await?;
+    differing.extend(appliances::differing(tx, &known).await?);
     if repairs {
-        replace_states(&mut tx, &states).await?;
-        appliances::replace(&mut tx, &known).await?;
+        replace_states(tx, &states).await?;
+        appliances::replace(tx, &known).await?;
     }
-    tx.commit().await?;
     Ok(differing)
 }
 

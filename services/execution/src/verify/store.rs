@@ -7,7 +7,7 @@ use assay_proto::{CustomerId, ExecutionId, Fault, TestCaseId};
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
 
 use super::compare::Difference;
-use crate::{execution_time, incident, insight::days};
+use crate::{execution_time, insight::days};
 
 /// Returns a statement that derives the counters of test cases from the reports `r` that `which` selects, and
 /// lists those that differ.
@@ -140,15 +140,6 @@ pub(super) async fn repair_counters(db: &PgPool) -> Result<u64, Fault> {
 pub(super) async fn repair_days(db: &PgPool) -> Result<u64, Fault> {
     let mut tx = begin(db).await?;
     let repaired = days::repair(&mut tx).await?;
-    tx.commit().await?;
-    Ok(repaired)
-}
-
-/// Derives the counts and times of incidents from the executions that they affect. Returns the number of changed
-/// rows.
-pub(super) async fn repair_incidents(db: &PgPool) -> Result<u64, Fault> {
-    let mut tx = begin(db).await?;
-    let repaired = incident::drift::repair(&mut tx).await?;
     tx.commit().await?;
     Ok(repaired)
 }

@@ -52,9 +52,11 @@ pub async fn list_live(
     Ok(keys.into_iter().map(|key| (key.customer_id, key.project_id)).collect())
 }
 
-/// Lets a service search for lost deletions again within five minutes, or at its next start.
+/// Lets a service search for lost deletions again within five minutes, or at its next start. Each call leaves another
+/// time, so that a search which has begun before does not count.
 pub async fn search_again(db: &PgPool) -> Result<(), Fault> {
-    sqlx::query("delete from checked_deletions").execute(db).await?;
+    let forget = "update checked_deletions set checked_at = checked_at - interval '1 day'";
+    sqlx::query(forget).execute(db).await?;
     Ok(())
 }
 
@@ -153,6 +155,9 @@ impl LostDeletions {
     pub async fn search(&self, db: &PgPool, handler: &impl Handler) -> Result<u64, Fault> {
         let kind = self.owner.kind().noun();
         let begun = sqlx::query_scalar("select now()").fetch_one(db).await?;
+        let before = "select checked_at::text from checked_deletions where kind = $1";
+        let before: Option<String> =
+            sqlx::query_scalar(before).bind(kind).fetch_optional(db).await?;
         let (mut after, mut found) = (Key::default(), 0);
         loop {
             let live = key::list(db, self.live, after, PAGE).await?;
@@ -170,9 +175,10 @@ impl LostDeletions {
         }
         let checked = sqlx::query(
             "insert into checked_deletions (kind, checked_at) values ($1, $2)
-             on conflict on constraint checked_deletions_pkey do update set checked_at = $2",
+             on conflict on constraint checked_deletions_pkey do update set checked_at = $2
+             where checked_deletions.checked_at::text = $3",
         );
-        checked.bind(kind).bind(begun).execute(db).await?;
+        checked.bind(kind).bind(begun).bind(before).execute(db).await?;
         Ok(found)
     }
 }
