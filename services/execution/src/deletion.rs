@@ -7,7 +7,7 @@ mod purge;
 
 use assay_events::{EventType, Handler, Received, RecordKind};
 use assay_ledger::deletion::{records, store};
-use assay_proto::{Fault, ProjectId, events::RecordChanged};
+use assay_proto::{CustomerId, Fault, ProjectId, events::RecordChanged};
 use assay_records::{Action, appliances};
 use sqlx::PgTransaction;
 
@@ -17,6 +17,10 @@ pub(crate) use self::{purge::spawn, store::PURGE};
 /// Applies the events about deleted projects, test cases and test sets, about deleted and archived
 /// customers, and about their appliances.
 pub struct Deletions;
+
+async fn is_deleted(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<bool, Fault> {
+    store::is_deleted(&mut **tx, customer, store::ALL_PROJECTS).await
+}
 
 impl Handler for Deletions {
     async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
@@ -30,6 +34,11 @@ impl Handler for Deletions {
                 appliances::delete(tx, event.customer()).await?;
                 store::insert(tx, event.customer(), store::ALL_PROJECTS).await
             }
+            // The event of a change may arrive after that of the deletion.
+            Some(
+                EventType::AppliancesSet
+                | EventType::Record(RecordKind::Customer, Action::Archived | Action::Unarchived),
+            ) if is_deleted(tx, event.customer()).await? => Ok(()),
             Some(EventType::AppliancesSet) => {
                 appliances::save(tx, event.customer(), &event.data()?).await
             }

@@ -1,7 +1,8 @@
 //! Limits on what the clients of a customer leave behind: requests of launches, files, idempotency keys and
 //! executions that have not ended. Their sum is read at most once a second for each customer, and what
 //! this program has accepted since is added, so a limit can be exceeded by what all programs accept
-//! within a second. The limit of artifacts is exact for files: they claim room in the database ([`Quota::room`]).
+//! within a second. The limit of artifacts is exact for files: they claim room in the database
+//! ([`Quota::room`], [`Quota::check_added`]).
 
 pub(crate) mod drift;
 mod store;

@@ -21,15 +21,15 @@ use super::{
     staging::{self},
     store,
 };
-use crate::quota::Kind::Staged;
+use crate::quota::Kind::{Artifacts, Staged};
 
 /// Maximum size of a form with logs and their files, in bytes. Agents in Python send up to 64 MB.
 const LARGEST_FORM: usize = 68 << 20;
 
 impl Launches {
     /// Stores logs with their files, unless the files exceed the room of the customer: they become artifacts of an
-    /// execution, which must not fail when the launch is over. Others who claim room wait for the check only, not until
-    /// the files are written.
+    /// execution, which must not fail when the launch is over. Others who claim room wait for the check and the commit, not
+    /// while the files are written.
     async fn stage(&self, customer: CustomerId, entries: &[Entry]) -> Result<(), Fault> {
         if entries.iter().all(|entry| entry.kind != Kind::File) {
             return staging::stage(&self.0.db, customer, entries).await;
@@ -80,6 +80,9 @@ impl launch_service_server::LaunchService for Launches {
         let ((entries, ids), memory) = intake.read(caller.customer, pieces, parse).await?;
         let size = entries.iter().map(|entry| entry.body.len()).sum();
         limits.quota.claim(caller.customer, Staged, size).await?;
+        let files = entries.iter().filter(|entry| entry.kind == Kind::File);
+        let of_files = files.map(|entry| entry.body.len()).sum();
+        limits.quota.claim(caller.customer, Artifacts, of_files).await?;
         limits.read(caller.customer, self.stage(caller.customer, &entries)).await?;
         drop(memory);
         let ids = ids.iter().map(Uuid::to_string).collect();

@@ -52,10 +52,10 @@ pub async fn list_live(
     Ok(keys.into_iter().map(|key| (key.customer_id, key.project_id)).collect())
 }
 
-/// Lets a service search for lost deletions again within five minutes, or at its next start. Each call leaves another
-/// time, so that a search which has begun before does not count.
+/// Lets a service that has searched for lost deletions search again within five minutes, or at its next start. Each call
+/// leaves another time, so that a search which has begun before does not count.
 pub async fn search_again(db: &PgPool) -> Result<(), Fault> {
-    let forget = "update checked_deletions set checked_at = checked_at - interval '1 day'";
+    let forget = "update checked_deletions set checked_at = now() - interval '1 day'";
     sqlx::query(forget).execute(db).await?;
     Ok(())
 }
