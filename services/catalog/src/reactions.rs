@@ -4,13 +4,25 @@ mod execution;
 mod reports;
 
 use assay_events::{EventType, Handler, Received, RecordKind};
-use assay_proto::Fault;
+use assay_proto::{CustomerId, Fault, ProjectId};
 use assay_records::{Action, appliances};
 use sqlx::PgTransaction;
 
 pub(crate) use self::reports::{replace, show_status};
 pub use self::{execution::execution_changed, reports::reports_changed};
-use crate::deletion;
+use crate::{deletion, project};
+
+/// Locks the project of an event. Returns false if it was deleted: then, the event is ignored.
+async fn lock_project(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+) -> Result<bool, Fault> {
+    match project::store::lock_for_many(tx, customer, project).await {
+        Err(Fault::NotFound(_)) => Ok(false),
+        locked => locked.map(|()| true),
+    }
+}
 
 /// Updates the projections of executions and test reports.
 pub struct Reactions;

@@ -84,22 +84,27 @@ pub(crate) async fn default_branch(
     branch.bind(customer).bind(id).fetch_optional(db).await?.ok_or(Fault::NotFound("project"))
 }
 
+async fn lock_row(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ProjectId,
+    strength: &'static str,
+) -> Result<(), Fault> {
+    let lock = sqlx::query(AssertSqlSafe(format!(
+        "select from project where customer_id = $1 and id = $2 and deleted_at is null
+         for {strength}"
+    )));
+    let locked = lock.bind(customer).bind(id).fetch_optional(&mut **tx).await?;
+    locked.map(drop).ok_or(Fault::NotFound("project"))
+}
+
 /// Locks a project against deletion. Every transaction that writes within a project does this first.
 pub(crate) async fn lock_shared(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: ProjectId,
 ) -> Result<(), Fault> {
-    sqlx::query(
-        "select from project where customer_id = $1 and id = $2 and deleted_at is null
-         for key share",
-    )
-    .bind(customer)
-    .bind(id)
-    .fetch_optional(&mut **tx)
-    .await?
-    .map(drop)
-    .ok_or(Fault::NotFound("project"))
+    lock_row(tx, customer, id, "key share").await
 }
 
 /// Locks a project against others that change several of its records: uploads, imports and the events of executions.
@@ -110,16 +115,7 @@ pub(crate) async fn lock_for_many(
     customer: CustomerId,
     id: ProjectId,
 ) -> Result<(), Fault> {
-    sqlx::query(
-        "select from project where customer_id = $1 and id = $2 and deleted_at is null
-         for no key update",
-    )
-    .bind(customer)
-    .bind(id)
-    .fetch_optional(&mut **tx)
-    .await?
-    .map(drop)
-    .ok_or(Fault::NotFound("project"))
+    lock_row(tx, customer, id, "no key update").await
 }
 
 /// Locks a project against deletion, like [`lock_shared`]. Returns whether the project exists.
@@ -142,16 +138,7 @@ pub(crate) async fn lock_exclusive(
     customer: CustomerId,
     id: ProjectId,
 ) -> Result<(), Fault> {
-    sqlx::query(
-        "select from project where customer_id = $1 and id = $2 and deleted_at is null
-         for update",
-    )
-    .bind(customer)
-    .bind(id)
-    .fetch_optional(&mut **tx)
-    .await?
-    .map(drop)
-    .ok_or(Fault::NotFound("project"))
+    lock_row(tx, customer, id, "update").await
 }
 
 /// Lists a slice of the projects.

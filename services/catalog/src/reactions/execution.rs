@@ -9,7 +9,7 @@ use assay_proto::{
 };
 use sqlx::{PgTransaction, types::Json};
 
-use crate::project;
+use super::lock_project;
 
 /// Maximum duration that a test set shows, in seconds: 9999 hours.
 const LONGEST_RUN: f64 = 9999.0 * 3600.0;
@@ -21,10 +21,8 @@ pub async fn execution_changed(
     execution: &ExecutionChanged,
 ) -> Result<(), Fault> {
     let id = ProjectId::from_field("ProjectId", &execution.project_id)?;
-    // Events of deleted projects are ignored.
-    match project::store::lock_for_many(tx, customer, id).await {
-        Err(Fault::NotFound(_)) => return Ok(()),
-        locked => locked?,
+    if !lock_project(tx, customer, id).await? {
+        return Ok(());
     }
     let statistic = execution.statistic.clone().unwrap_or_default();
     update_test_set(tx, customer, execution, &statistic).await?;

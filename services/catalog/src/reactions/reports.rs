@@ -11,7 +11,7 @@ use assay_proto::{
 use sqlx::PgTransaction;
 use uuid::Uuid;
 
-use crate::project;
+use super::lock_project;
 
 /// Applies changes of the test reports of an execution.
 pub async fn reports_changed(
@@ -24,10 +24,8 @@ pub async fn reports_changed(
         return Ok(());
     }
     let id = ProjectId::from_field("ProjectId", &changed.project_id)?;
-    // Events of deleted projects are ignored.
-    match project::store::lock_for_many(tx, customer, id).await {
-        Err(Fault::NotFound(_)) => return Ok(()),
-        locked => locked?,
+    if !lock_project(tx, customer, id).await? {
+        return Ok(());
     }
     upsert(tx, customer, NEWER, changed, &reports).await?;
     update_test_cases(tx, customer, &cases(&reports)?).await?;
