@@ -38,6 +38,24 @@ impl User {
 }
 
 #[tokio::test]
+async fn openings_of_a_deleted_customer_are_not_kept() {
+    let world = World::start().await;
+    let (leaving, staying) = (world.user().await, world.user().await);
+    let (deleted, kept) = (leaving.project().await, staying.project().await);
+    leaving.open(RecordKind::Project, &deleted.id).await;
+    let mut tx = assay_database::begin(&world.db).await.unwrap();
+    assay_catalog::delete_customer(&mut tx, leaving.identity.customer).await.unwrap();
+    tx.commit().await.unwrap();
+
+    // Openings are written in the order of their times, or together.
+    staying.open(RecordKind::Project, &kept.id).await;
+    staying.has_opened(RecordKind::Project, &kept.id, std::slice::from_ref(&kept.id)).await;
+    let left = sqlx::query_scalar("select count(*) from opening where customer_id = $1");
+    let left: i64 = left.bind(leaving.identity.customer).fetch_one(&world.db).await.unwrap();
+    assert_eq!(left, 0);
+}
+
+#[tokio::test]
 async fn recent_records_are_listed_latest_first() {
     let world = World::start().await;
     let user = world.user().await;

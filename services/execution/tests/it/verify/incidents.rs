@@ -1,8 +1,10 @@
 //! Incidents whose counts and times are not those of the executions that they affect.
 
-use std::slice;
+use std::{pin::pin, slice};
 
 use anyhow::Result;
+use assay_database::begin;
+use assay_testkit::waits_for_lock;
 
 use super::found;
 use crate::{
@@ -51,5 +53,23 @@ async fn incidents_that_do_not_count_their_executions_are_found_and_repaired() -
     assert!(found.iter().any(|one| one.contains(expected)), "{found:#?}");
     assert_eq!(assay_execution::rebuild(&world.db).await?, 1);
     assert_eq!(world.differences().await?, 0);
+    Ok(())
+}
+
+/// A search locks the open incidents, and changes them later.
+#[tokio::test]
+async fn a_rebuild_waits_until_a_search_for_incidents_has_ended() -> Result<()> {
+    let world = World::new().await?;
+    run(&world, "web", twelve("web", "refused")).await?;
+    world.change("update incident set executions = 7").await?;
+    let mut search = begin(&world.db).await?;
+    sqlx::query("select from incident for no key update").execute(&mut *search).await?;
+
+    let mut rebuilt = pin!(assay_execution::rebuild(&world.db));
+    waits_for_lock(&world.db, rebuilt.as_mut()).await?;
+    sqlx::query("update incident set headline = 'no route'").execute(&mut *search).await?;
+    search.commit().await?;
+    assert_eq!(rebuilt.await?, 1);
+    assert_eq!(list(&world).await?[0].executions, 1);
     Ok(())
 }
