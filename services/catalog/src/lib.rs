@@ -68,8 +68,8 @@ pub use self::{
     purge::purge,
     secrets::reseal,
     verify::{
-        Executed, Source, Wrong, compare_appliances, deleted_customers, deletions, find_projects,
-        find_restored, lock_appliances, retentions, verify,
+        Executed, Source, Wrong, compare_appliances, deletions, find_projects, find_restored,
+        lock_appliances, retentions, verify,
     },
 };
 

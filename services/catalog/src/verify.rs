@@ -18,7 +18,7 @@ use sqlx::{PgPool, PgTransaction};
 use uuid::Uuid;
 
 pub use self::{
-    customers::{compare_appliances, deleted_customers, lock_appliances},
+    customers::{compare_appliances, lock_appliances},
     projects::{deletions, find_projects, find_restored},
 };
 use crate::{

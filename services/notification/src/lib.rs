@@ -50,12 +50,8 @@ use self::{
     webhook::WebhookService,
 };
 pub use self::{
-    deletion::LIVE_CUSTOMERS,
-    delivery::age as age_of_deliveries,
-    retention::prune,
-    signal::NotificationSignal,
-    verify::{deleted_customers, members},
-    webhook::reseal::reseal,
+    deletion::LIVE_CUSTOMERS, delivery::age as age_of_deliveries, retention::prune,
+    signal::NotificationSignal, verify::members, webhook::reseal::reseal,
 };
 
 /// Settings of the service.

@@ -5,7 +5,7 @@ use std::{collections::HashMap, fmt::Display};
 use anyhow::Result;
 use assay_catalog::Wrong;
 use assay_database::begin;
-use assay_events::{KnownCustomer, list_live};
+use assay_events::{KnownCustomer, deleted_customers, list_live};
 use assay_proto::CustomerId;
 use sqlx::PgPool;
 
@@ -76,12 +76,9 @@ async fn find_restored(
 ) -> Result<Vec<String>> {
     let mut restored = Vec::new();
     for (service, deleted) in [
-        ("the catalog", assay_catalog::deleted_customers(catalog, known).await?),
+        ("the catalog", deleted_customers(catalog, known).await?),
         ("the execution service", assay_execution::deleted_customers(execution, known).await?),
-        (
-            "the notification service",
-            assay_notification::deleted_customers(notification, known).await?,
-        ),
+        ("the notification service", deleted_customers(notification, known).await?),
     ] {
         restored.extend(deleted.iter().map(|id| {
             format!(

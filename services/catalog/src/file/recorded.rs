@@ -1,14 +1,12 @@
 //! The bytes that this service has records of, for all customers.
 
-use assay_proto::{CustomerId, Fault};
+use assay_proto::Fault;
 use assay_storage::Found;
 use sqlx::PgExecutor;
-use uuid::Uuid;
 
 /// Returns those of some files that are neither contents nor parts of uploads, nor being stored or removed.
 pub async fn unrecorded(db: impl PgExecutor<'_>, files: Vec<Found>) -> Result<Vec<Found>, Fault> {
-    let ids = files.iter().map(|file| (file.place.customer, file.place.id));
-    let (customers, ids): (Vec<CustomerId>, Vec<Uuid>) = ids.unzip();
+    let (customers, ids) = Found::keys(&files);
     // One statement, since bytes move from one table to another.
     let recorded = sqlx::query_scalar(
         "with wanted as (

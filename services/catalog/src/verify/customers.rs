@@ -1,21 +1,9 @@
 //! Customers, compared with what the identity service has of them.
 
-use assay_events::KnownCustomer;
-use assay_proto::{CustomerId, Fault};
+use assay_events::{KnownCustomer, deleted_customers};
+use assay_proto::Fault;
 use assay_records::appliances;
-use sqlx::{PgExecutor, PgTransaction};
-
-/// Returns those of some customers that the catalog has deleted, although the identity service has them.
-pub async fn deleted_customers(
-    db: impl PgExecutor<'_>,
-    known: &[KnownCustomer],
-) -> Result<Vec<CustomerId>, Fault> {
-    let live = known.iter().filter(|one| !one.is_deleted).map(KnownCustomer::id);
-    let deleted = "select customer_id from deleted_customer
-                   where customer_id = any($1)
-                   order by customer_id";
-    Ok(sqlx::query_scalar(deleted).bind(live.collect::<Vec<_>>()).fetch_all(db).await?)
-}
+use sqlx::PgTransaction;
 
 /// Lets the events that change what [`compare_appliances`] stores wait until the end of a transaction. So what is read
 /// from the identity service afterwards is not older than what they have stored.
@@ -31,7 +19,7 @@ pub async fn compare_appliances(
     repairs: bool,
 ) -> Result<Vec<String>, Fault> {
     let deleted = deleted_customers(&mut **tx, known).await?;
-    let live = known.iter().filter(|one| !one.is_deleted && !deleted.contains(&one.id()));
+    let live = KnownCustomer::live(known, &deleted);
     let known: Vec<_> = live.map(|one| one.appliances.clone()).collect();
     let differing = appliances::differing(tx, &known).await?;
     if repairs {

@@ -2,7 +2,7 @@
 
 use assay_events::KnownDeletion;
 use assay_proto::{CustomerId, Fault, ProjectId};
-use sqlx::PgPool;
+use sqlx::{AssertSqlSafe, PgPool};
 use uuid::Uuid;
 
 /// Returns those of some projects that the catalog has or has deleted, with whether it has deleted them.
@@ -26,27 +26,24 @@ pub async fn deletions(
     let nil = (CustomerId(Uuid::nil()), ProjectId(Uuid::nil()), Uuid::nil());
     let (customer, project, id) = after.unwrap_or(nil);
     // Each has an index of its deleted rows in this order.
-    let deletions = sqlx::query_as(
-        "(select customer_id, project_id, 'test case' as noun, id from test_case r
-          where deleted_at is not null and (customer_id, project_id, id) > ($1, $2, $3)
-            and exists (
-                select from project p
-                where p.customer_id = r.customer_id and p.id = r.project_id and p.deleted_at is null
-            )
-          order by customer_id, project_id, id
-          limit 1000)
-         union all
-         (select customer_id, project_id, 'test set', id from test_set r
-          where deleted_at is not null and (customer_id, project_id, id) > ($1, $2, $3)
-            and exists (
-                select from project p
-                where p.customer_id = r.customer_id and p.id = r.project_id and p.deleted_at is null
-            )
-          order by customer_id, project_id, id
-          limit 1000)
-         order by customer_id, project_id, id
-         limit 1000",
-    );
+    let of = |noun: &str, table: &str| {
+        format!(
+            "(select customer_id, project_id, '{noun}' as noun, id from {table} r
+              where deleted_at is not null and (customer_id, project_id, id) > ($1, $2, $3)
+                and exists (
+                    select from project p
+                    where p.customer_id = r.customer_id and p.id = r.project_id
+                      and p.deleted_at is null
+                )
+              order by customer_id, project_id, id
+              limit 1000)"
+        )
+    };
+    let deletions = sqlx::query_as(AssertSqlSafe(format!(
+        "{} union all {} order by customer_id, project_id, id limit 1000",
+        of("test case", "test_case"),
+        of("test set", "test_set")
+    )));
     Ok(deletions.bind(customer).bind(project).bind(id).fetch_all(db).await?)
 }
 

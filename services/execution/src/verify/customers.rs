@@ -11,7 +11,7 @@ pub async fn deleted_customers(
     db: impl PgExecutor<'_>,
     known: &[KnownCustomer],
 ) -> Result<Vec<CustomerId>, Fault> {
-    let live = known.iter().filter(|one| !one.is_deleted).map(KnownCustomer::id);
+    let live = KnownCustomer::live(known, &[]).map(KnownCustomer::id);
     let deleted = sqlx::query_scalar(
         "select customer_id from deletion
          where customer_id = any($1) and project_id = $2
@@ -37,7 +37,7 @@ pub async fn compare_customers(
     repairs: bool,
 ) -> Result<Vec<String>, Fault> {
     let deleted = deleted_customers(&mut **tx, known).await?;
-    let live = known.iter().filter(|one| !one.is_deleted && !deleted.contains(&one.id()));
+    let live = KnownCustomer::live(known, &deleted);
     let (states, known): (Vec<_>, Vec<_>) =
         live.map(|one| ((one.id(), one.is_archived), one.appliances.clone())).unzip();
     let mut differing = differing_states(tx, &states).await?;

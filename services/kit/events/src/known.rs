@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use assay_proto::{
-    CustomerId, ProjectId, TestPlanId,
+    CustomerId, Fault, ProjectId, TestPlanId,
     events::{ExecutionChanged, ReportsChanged},
 };
 use assay_records::appliances::Appliances;
-use sqlx::FromRow;
+use sqlx::{FromRow, PgExecutor};
 use uuid::Uuid;
 
 /// Reports of test cases.
@@ -43,6 +43,27 @@ impl KnownCustomer {
     pub fn id(&self) -> CustomerId {
         self.appliances.customer_id
     }
+
+    /// Returns those of some customers that neither the identity service nor another one has deleted.
+    pub fn live<'k>(
+        known: &'k [Self],
+        deleted: &'k [CustomerId],
+    ) -> impl Iterator<Item = &'k Self> {
+        known.iter().filter(move |one| !one.is_deleted && !deleted.contains(&one.id()))
+    }
+}
+
+/// Returns those of some customers that a service has deleted by its table `deleted_customer`, although the identity
+/// service has them.
+pub async fn deleted_customers(
+    db: impl PgExecutor<'_>,
+    known: &[KnownCustomer],
+) -> Result<Vec<CustomerId>, Fault> {
+    let live: Vec<_> = KnownCustomer::live(known, &[]).map(KnownCustomer::id).collect();
+    let deleted = "select customer_id from deleted_customer
+                   where customer_id = any($1)
+                   order by customer_id";
+    Ok(sqlx::query_scalar(deleted).bind(live).fetch_all(db).await?)
 }
 
 /// A test case or a test set that the catalog has deleted, of a project that it has not.

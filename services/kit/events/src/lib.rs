@@ -77,6 +77,7 @@ pub use self::{
     event_type::{AlarmChange, EventType, ExecutionAction, RecordKind, ReportsAction},
     known::{
         KnownCustomer, KnownDeletion, KnownExecutions, KnownMember, KnownReports, KnownRetention,
+        deleted_customers,
     },
     lost_deletions::{LostDeletions, Owner, list_live, search_again},
     nats::{EventConfig, Nats, NatsConfig},

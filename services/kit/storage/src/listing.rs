@@ -21,6 +21,11 @@ pub struct Found {
 }
 
 impl Found {
+    /// Returns the customers and the ids of files, as a statement binds them.
+    pub fn keys(files: &[Self]) -> (Vec<CustomerId>, Vec<Uuid>) {
+        files.iter().map(|file| (file.place.customer, file.place.id)).unzip()
+    }
+
     /// Returns the files that have none of these ids.
     pub fn without(files: Vec<Self>, ids: Vec<Uuid>) -> Vec<Self> {
         let ids: HashSet<Uuid> = ids.into_iter().collect();
